@@ -79,7 +79,6 @@ func (r *Request) result() (int, error) {
 	return r.n, nil
 }
 
-// complete completes a request.
 func (r *Request) complete(err error) {
 	r.deregister()
 	r.done, r.err, r.buf = true, err, nil

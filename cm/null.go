@@ -66,7 +66,6 @@ func (r *UDRequest) orClosed() *incomingRequest {
 	return r.in
 }
 
-// isClosed reports whether the manager is closed.
 func (m *Manager) isClosed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

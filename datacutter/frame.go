@@ -54,7 +54,6 @@ func putHeader(b []byte, k kind, n int) {
 	binary.BigEndian.PutUint32(b[4:], uint32(n))
 }
 
-// appendFrame appends a frame.
 func appendFrame(b []byte, k kind, payload []byte) []byte {
 	b = append(b, make([]byte, frameHeader)...)
 	putHeader(b[len(b)-frameHeader:], k, len(payload))

@@ -158,7 +158,6 @@ func (in *Input) resumeReader(l *link) {
 	}
 }
 
-// startWork starts a work.
 func (in *Input) startWork(number int) {
 	in.number, in.open = number, len(in.links)
 	for _, l := range in.links {

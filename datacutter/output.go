@@ -85,7 +85,6 @@ func (out *Output) peerReason(to int, err error) error {
 	return out.links[to].peerReason(err)
 }
 
-// endWork ends a work.
 func (out *Output) endWork(number int) error {
 	if out.err != nil {
 		return out.err // the filter has ignored this error

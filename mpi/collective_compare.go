@@ -302,7 +302,6 @@ type callProbe struct {
 	Signature callSignature
 }
 
-// encodeProbe returns the probe of the call.
 func (k *call) encodeProbe() []byte {
 	payload, _ := binary.Append(nil, binary.LittleEndian, callProbe{uint32(k.net.tag) & maxSeq, k.signature})
 	return payload

@@ -60,7 +60,6 @@ var callNames = func() []string {
 	return append(list, derivedCallNames...)
 }()
 
-// callNumber returns the number of the call in a callSignature.
 func (o *collectiveOp) callNumber() int {
 	const forms = int(persistent) + 1
 	switch {
@@ -214,7 +213,6 @@ func (s callSignature) opField() int    { return s.bitField(opShift, opBits) }
 func (s callSignature) kindField() int  { return s.bitField(kindShift, kindBits) }
 func (s callSignature) countField() int { return s.bitField(0, countBits) }
 
-// callName returns the name of the call.
 func (s callSignature) callName() string {
 	if n := s.callNumber(); n < len(callNames) {
 		return callNames[n]

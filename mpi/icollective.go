@@ -104,7 +104,6 @@ type backgroundCall struct {
 	waiters atomic.Int32 // number of goroutines that wait for it
 }
 
-// startNonblocking starts a nonblocking call.
 func (c *Comm) startNonblocking(o collectiveOp) (*Request, error) {
 	o.form = nonblocking
 	k, err := c.beginCall(&o)

@@ -63,7 +63,6 @@ func (cl *commRDMAChannels) getOrCreate(which **rdmaChannel, c *Comm) *rdmaChann
 	return *which
 }
 
-// closeAll closes the channels of the communicator.
 func (cl *commRDMAChannels) closeAll(c *Comm) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()

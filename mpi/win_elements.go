@@ -64,7 +64,6 @@ func appendPacked(b []byte, elements datatype.Buffer) []byte {
 	return b
 }
 
-// elementKind returns the kind of the elements.
 func (t *transfer) elementKind() datatype.Kind {
 	if t.packet == packetGet {
 		return t.recv.Kind()

@@ -233,7 +233,6 @@ func (w *Win) sendRecalls(core *protocol.Core, v *localRegion, ranks []int) {
 	}
 }
 
-// handleRecall handles a Recall.
 func (w *Win) handleRecall(core *protocol.Core, p *winPeer, h *envelope.Header) error {
 	g, ok := p.regions.Find(rma.Span{Addr: h.Length, Size: 1})
 	if !ok || g.id != h.ID || g.span.Addr != h.Length {

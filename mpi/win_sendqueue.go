@@ -122,7 +122,6 @@ func (o *sendQueue) countPacket(h *envelope.Header, wanted bool) {
 	}
 }
 
-// handleReply handles a Reply.
 func (w *Win) handleReply(core *protocol.Core, p *winPeer, h *envelope.Header, payload []byte) error {
 	t := w.pendingReplies[h.ID]
 	if t == nil || t.peer != p || len(payload) == 0 || len(payload) > t.bytesLeft || h.Length > uint64(len(t.staging)-len(payload)) {
@@ -137,7 +136,6 @@ func (w *Win) handleReply(core *protocol.Core, p *winPeer, h *envelope.Header, p
 	return nil
 }
 
-// handleAck handles an Ack.
 func (w *Win) handleAck(core *protocol.Core, p *winPeer, n uint64) error {
 	o := &p.sendQueue
 	if n < o.acked || n > o.sent {

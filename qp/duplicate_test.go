@@ -66,7 +66,6 @@ func TestDuplicateReadIsReadAgain(t *testing.T) {
 	require.Contains(t, p.describePacket(p.b, again[0]), "msn=1", "it counts once")
 }
 
-// readRequest returns a read request of a.
 func (p *pair) readRequest(psn int, remote, n int, key uint32) *wire.Packet {
 	return p.packet(p.a, wire.BTH{Opcode: wire.RCReadRequest, PSN: wire.PSN(p.psn[0]).Add(psn), AckReq: true}, nil, func(b []byte) {
 		wire.RETH{VA: p.b.base + uint64(remote), RKey: key, Length: uint32(n)}.Put(b[wire.BTHLen:])

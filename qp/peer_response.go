@@ -8,7 +8,6 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// handleResponse handles a response of a peer.
 func (p *Peer) handleResponse(now reliability.Time, pkt *wire.Packet) (drop wire.Drop) {
 	switch pkt.Info.Operation {
 	case wire.OpAck:

@@ -43,7 +43,6 @@ const (
 	statuses
 )
 
-// toError returns the error of the status.
 func (s status) toError() error {
 	if s >= statuses {
 		return ErrProtocol

@@ -370,7 +370,6 @@ func (q *queuePair) Close() error {
 	return nil
 }
 
-// counters returns the counters of the queue pair.
 func (q *queuePair) counters() QPCounters {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()

@@ -35,7 +35,6 @@ func (s *Stack) ListenPacket(network, address string) (net.PacketConn, error) {
 	return c, nil
 }
 
-// listenPacketPort returns a PacketConn on a port.
 func (s *Stack) listenPacketPort(port uint16) (*PacketConn, error) {
 	c, err := s.listenPacket(port)
 	if err != nil {

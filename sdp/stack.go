@@ -137,7 +137,6 @@ func (s *Stack) Close() error {
 // isOpen reports whether New created s. A nil or zero Stack behaves as a closed one.
 func (s *Stack) isOpen() bool { return s != nil && s.closeOnce != nil }
 
-// isClosed reports whether the stack is closed.
 func (s *Stack) isClosed() bool {
 	if !s.isOpen() {
 		return true

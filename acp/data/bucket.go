@@ -206,7 +206,6 @@ func (b *bucket) removePair(p pair) {
 	b.garbage = append(b.garbage, p.at)
 }
 
-// allPairs returns all pairs of a bucket.
 func (b *bucket) allPairs() (list []pair, err error) {
 	err = b.walkPairs(func(uint64, int) bool { return true }, func(p pair) bool {
 		list = append(list, p)

@@ -38,7 +38,6 @@ func (s *wordCache) fetchWords(off uint64, n int) error {
 	return nil
 }
 
-// getWord returns a word.
 func (s *wordCache) getWord(off uint64) (uint64, error) {
 	if _, ok := s.words[off]; !ok {
 		if err := s.fetchWords(off, 1); err != nil {

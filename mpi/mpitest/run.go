@@ -38,7 +38,6 @@ func RunOptions(n int, o mpi.Options, f func(mpi.World) error) error {
 	})
 }
 
-// runRank runs one rank.
 func runRank(o mpi.Options, f func(mpi.World) error) error {
 	w, err := mpi.Init(openDevice, o)
 	if err != nil {

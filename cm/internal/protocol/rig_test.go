@@ -103,7 +103,6 @@ func (r *rig) requested() uint32 {
 	return r.nextEvent(EventRequest).ID
 }
 
-// accepted accepts it.
 func (r *rig) accepted() uint32 {
 	r.t.Helper()
 	id := r.requested()

@@ -24,7 +24,6 @@ func newPcapng(w io.Writer) *pcapng {
 	return &pcapng{w: bufio.NewWriter(w), interfaces: make(map[netip.AddrPort]int)}
 }
 
-// writePacket writes a packet.
 func (f *pcapng) writePacket(p *Packet) error {
 	index, err := f.interfaceOf(p.localAddr())
 	if err != nil {

@@ -61,7 +61,6 @@ func (ch Choices) String() string {
 	return strings.Join(items, ",")
 }
 
-// algorithmFor returns the algorithm of a call.
 func (ch Choices) algorithmFor(collective Collective, c Case) (*Algorithm, error) {
 	if name, ok := ch[collective]; ok {
 		a, err := findAlgorithm(collective, name)

@@ -102,7 +102,6 @@ func TestWorldCountsRounds(t *testing.T) {
 	require.Equal(t, 3, w.messages)
 }
 
-// call returns a Call of the rank.
 func (r *rank) call(ch coll.Choices) *coll.Call {
 	return &coll.Call{Net: r, Memory: &r.memory, Choices: ch}
 }

@@ -207,7 +207,6 @@ func (w *world) impairment(trouble int) string {
 	return text
 }
 
-// describe describes the world.
 func (w *world) describe() string { return strings.Join(w.notes, "\n") }
 
 // run runs until all requests are complete.

@@ -110,7 +110,6 @@ func (e *evil) lastNumber() uint32 {
 	return c.NextSeq() - 1
 }
 
-// deliverMessage delivers a message.
 func (e *evil) deliverMessage(id bsdh.MID, ext []byte, payload ...byte) *evil {
 	return e.deliverRaw(e.frame(id, ext, payload))
 }

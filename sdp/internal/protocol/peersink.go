@@ -17,7 +17,6 @@ type peerSink struct {
 	written int  // bytes written, not yet returned by PeerSinkWritten
 }
 
-// handleSinkAvail handles a SinkAvail.
 func (c *Core) handleSinkAvail(ext, payload []byte) {
 	s, _ := bsdh.ParseExtended[bsdh.SinkAvail](ext)
 	switch {

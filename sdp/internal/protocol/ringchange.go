@@ -72,7 +72,6 @@ func (c *Core) handleRingSwitched() {
 	c.receiver.(flow.RingReceiver).SwitchRing()
 }
 
-// handleRingChange handles a RingChange.
 func (c *Core) handleRingChange(ext []byte) {
 	next, _ := bsdh.ParseExtended[bsdh.RingChange](ext)
 	switch {

@@ -61,7 +61,6 @@ func (c *Core) endSink() {
 	c.dropQueued(bsdh.MIDSinkAvailCancel)
 }
 
-// handleRdmaWrCompl handles an RdmaWrCompl.
 func (c *Core) handleRdmaWrCompl(n uint32) {
 	s := &c.sink
 	if !s.live || c.isQueued(bsdh.MIDSinkAvail) || uint64(n) > uint64(s.total) {
@@ -74,7 +73,6 @@ func (c *Core) handleRdmaWrCompl(n uint32) {
 	c.stats.ZeroCopyReceived += uint64(n)
 }
 
-// handleSinkCancelAck handles a SinkCancelAck.
 func (c *Core) handleSinkCancelAck() {
 	if !c.sink.live || !c.sink.cancelled || c.isQueued(bsdh.MIDSinkAvailCancel) {
 		c.violation("SinkCancelAck without a SinkAvailCancel")

@@ -191,7 +191,6 @@ func (n *Net) Block(ctx context.Context) error {
 	return err
 }
 
-// handleCompletion handles one completion.
 func (n *Net) handleCompletion(wc *verbs.WC) {
 	if wc.WRID == recvID {
 		n.recvs.used++

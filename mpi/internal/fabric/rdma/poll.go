@@ -69,7 +69,6 @@ func (f *Fabric) Complete(wcs []verbs.WC) {
 	f.repostReceives()
 }
 
-// handleCompletion handles a completion.
 func (f *Fabric) handleCompletion(wc *verbs.WC) {
 	l := f.byQP[wc.QPN]
 	kind, index, ordinal := unpackWRID(wc.WRID)

@@ -34,13 +34,11 @@ func newLink(f *Fabric, rank int) *link {
 	return &link{f: f, rank: rank, transfers: map[uint64]*transfer{}}
 }
 
-// sendPacket sends a packet.
 func (l *link) sendPacket(h *envelope.Header, payload []byte) {
 	h.MarshalTo(l.frame[:])
 	l.writeFrames(payload)
 }
 
-// sendFrame sends a frame.
 func (l *link) sendFrame(h *frame, payload []byte) {
 	h.marshalTo(l.frame[:])
 	l.writeFrames(payload)

@@ -191,7 +191,6 @@ func (c *crowd) exchangeMessages(ctx context.Context, e *engine.Engine, ranks ..
 	<-over
 }
 
-// allRanks returns the ranks of a crowd.
 func (c *crowd) allRanks() (ranks []int) {
 	for i := range c.ranks {
 		ranks = append(ranks, i+1)

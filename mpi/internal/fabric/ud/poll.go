@@ -61,7 +61,6 @@ func (f *Fabric) Complete(wcs []verbs.WC) {
 	f.dispatchAndTransmit()
 }
 
-// handleCompletions handles completions.
 func (f *Fabric) handleCompletions(wcs []verbs.WC) {
 	f.dispatching = true
 	f.port.HandleCompletions(wcs)

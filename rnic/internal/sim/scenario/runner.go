@@ -70,7 +70,6 @@ func init() {
 // all other errors end it.
 type adapterError struct{ error }
 
-// runCommand runs one command.
 func (r *runner) runCommand(line string) (string, error) {
 	fields := strings.Fields(line)
 	name, args := fields[0], fields[1:]
