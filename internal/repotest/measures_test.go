@@ -1,6 +1,7 @@
 package repotest
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -30,6 +31,7 @@ var limits = map[string]float64{
 	"public packages":                                   17,
 	"exported names":                                    1084,
 	"exported constants and variables":                  570,
+	"packages without a runnable example":               23,
 }
 
 // slack is the fraction of a limit by which a measure may stay below the limit.
@@ -118,6 +120,33 @@ func (x *counts) countErrorText(call *ast.CallExpr) {
 			x.noSubject++
 		}
 	}
+}
+
+// withoutExample returns the directories of packages, except programs, whose tests have no
+// Example function.
+func withoutExample(t *testing.T) (dirs []string) {
+	t.Helper()
+	library, shown := map[string]bool{}, map[string]bool{}
+	for _, name := range readSource(t).files {
+		if !strings.HasSuffix(name, ".go") || strings.Contains(name, "testdata") || strings.HasPrefix(name, "examples/") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		require.NoError(t, err)
+		dir := path.Dir(name)
+		if strings.HasSuffix(name, "_test.go") {
+			shown[dir] = shown[dir] || bytes.Contains(text, []byte("\nfunc Example"))
+		} else if !bytes.Contains(text, []byte("\npackage main\n")) && !bytes.HasPrefix(text, []byte("package main\n")) {
+			library[dir] = true
+		}
+	}
+	for dir := range library {
+		if !shown[dir] {
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
 }
 
 // countDecl counts the names of a declaration. The exported ones count if its package is
@@ -223,6 +252,7 @@ func TestMeasures(t *testing.T) {
 		"public packages":                                   float64(len(x.public)),
 		"exported names":                                    float64(x.names),
 		"exported constants and variables":                  float64(x.values),
+		"packages without a runnable example":               float64(len(withoutExample(t))),
 	}
 	require.Len(t, limits, len(measured))
 	for name, value := range measured {
