@@ -31,6 +31,7 @@ type Error struct {
 	Err    error
 }
 
+// Error implements error.
 func (e *Error) Error() string {
 	s := "cm: "
 	if e.Peer.IsValid() {
@@ -43,6 +44,7 @@ func (e *Error) Error() string {
 	return s
 }
 
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // newUnreachable returns an error that is ErrUnreachable and wraps err, or ErrUnreachable itself
@@ -79,6 +81,7 @@ type RejectError struct {
 	PrivateData []byte // sent by the peer's application, including trailing zeros
 }
 
+// Error implements error.
 func (e *RejectError) Error() string {
 	return fmt.Sprintf("rejected: %v (%d): %s", e.Reason, uint16(e.Reason), e.Reason.Description())
 }
@@ -95,6 +98,7 @@ type UDRejectError struct {
 	PrivateData []byte // sent by the peer's application, including trailing zeros
 }
 
+// Error implements error.
 func (e *UDRejectError) Error() string {
 	return fmt.Sprintf("rejected: %v (%d): %s", e.Status, uint8(e.Status), e.Status.Description())
 }

@@ -26,9 +26,12 @@ type FilterError struct {
 	Err      error
 }
 
+// Error implements error.
 func (e *FilterError) Error() string       { return textPrefix + e.abortReason() }
 func (e *FilterError) abortReason() string { return e.Instance.String() + ": " + cause(e.Err) }
-func (e *FilterError) Unwrap() error       { return e.Err }
+
+// Unwrap returns the cause.
+func (e *FilterError) Unwrap() error { return e.Err }
 
 // StreamError is the failure of a stream between the instance that reports it and its peer.
 type StreamError struct {
@@ -38,6 +41,7 @@ type StreamError struct {
 	Err    error
 }
 
+// Error implements error.
 func (e *StreamError) Error() string {
 	way := " from "
 	if e.To {
@@ -46,6 +50,7 @@ func (e *StreamError) Error() string {
 	return "stream " + e.Stream + way + e.Peer.String() + ": " + cause(e.Err)
 }
 
+// Unwrap returns the cause.
 func (e *StreamError) Unwrap() error { return e.Err }
 
 // RemoteError is the reason for which another host aborted the run, or rejected a stream.
@@ -53,6 +58,7 @@ type RemoteError struct {
 	Reason string
 }
 
+// Error implements error.
 func (e *RemoteError) Error() string { return "aborted by peer: " + e.Reason }
 
 // abortReason returns the reason to send to other hosts: the first failure, wherever it happened.

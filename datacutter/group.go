@@ -53,6 +53,7 @@ const (
 	ByKey
 )
 
+// String implements fmt.Stringer.
 func (p Policy) String() string {
 	switch p {
 	case RoundRobin:

@@ -41,6 +41,7 @@ const (
 	FaultMemory         // page fault: the memory was unmapped or protected, or its file was truncated
 )
 
+// String implements fmt.Stringer.
 func (f Fault) String() string {
 	return [...]string{"no fault", "no such key", "other protection domain", "window bound to another queue pair",
 		"range outside the region", "permission not granted", "window not in the state needed", "memory not 8-byte aligned",

@@ -40,6 +40,7 @@ type PeerError struct {
 	Err  error // one of the errors above, possibly wrapped
 }
 
+// Error implements error.
 func (e *PeerError) Error() string { return fmt.Sprintf("rdm: peer %v: %s", e.Peer.At, cause(e.Err)) }
 
 // Unwrap returns Err.
@@ -59,6 +60,7 @@ type OpError struct {
 	Err    error
 }
 
+// Error implements error.
 func (e *OpError) Error() string {
 	return fmt.Sprintf("rdm: peer %v: %s of %d bytes at 0x%x with key 0x%x: %s", e.Peer.At, e.Op, e.N, e.Remote.Addr, e.Remote.RKey, cause(e.Err))
 }

@@ -33,6 +33,7 @@ type OpError struct {
 	Err    error  // one of the errors above, or the system's
 }
 
+// Error implements error.
 func (e *OpError) Error() string {
 	s := textPrefix
 	if e.Object != "" {
@@ -60,6 +61,7 @@ type TransitionError struct {
 	Extra    QPAttrMask // attributes that the transition does not allow
 }
 
+// Error implements error.
 func (e *TransitionError) Error() string {
 	if !e.Legal {
 		return fmt.Sprintf("%v queue pair cannot go from %v to %v", e.Type, e.From, e.To)

@@ -26,6 +26,7 @@ type Address struct {
 	Target  string // path, or IP address and port
 }
 
+// String implements fmt.Stringer.
 func (a Address) String() string {
 	if a.Network == "unix" {
 		return "unix:" + a.Target

@@ -23,6 +23,7 @@ const (
 
 var dropNames = [drops]string{"none", "malformed", "too_long", "stale_destination", "old_epoch", "peer_closed", "duplicate", "too_far", "no_memory", "unsent_ack", "inconsistent"}
 
+// String implements fmt.Stringer.
 func (d Drop) String() string {
 	if int(d) >= len(dropNames) {
 		return fmt.Sprintf("Drop(%d)", uint8(d))

@@ -27,6 +27,7 @@ const (
 	ProtocolError
 )
 
+// String implements fmt.Stringer.
 func (k EventKind) String() string {
 	names := [...]string{"writable", "restarted", "timed out", "protocol error"}
 	if int(k) >= len(names) {

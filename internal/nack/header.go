@@ -20,6 +20,7 @@ const (
 
 var kindNames = [lastKind]string{Data: "DATA", Ack: "ACK", Nack: "NACK", Probe: "PROBE", Hello: "HELLO"}
 
+// String implements fmt.Stringer.
 func (k Kind) String() string {
 	if k == 0 || k >= lastKind {
 		return fmt.Sprintf("kind %d", uint8(k))

@@ -13,6 +13,7 @@ import (
 // context.Canceled.
 type Interrupt struct{ Signal os.Signal }
 
+// Error implements error.
 func (i *Interrupt) Error() string { return fmt.Sprintf("ended by a signal (%v)", i.Signal) }
 
 // Is implements the interface of errors.Is.

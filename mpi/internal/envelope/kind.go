@@ -22,6 +22,7 @@ const (
 
 var kindNames = [...]string{"", "EAGER", "RTS", "CTS", "DATA", "FIN", "MATCHED", "ACTIVE", "THROTTLE", "HELLO", "CREDIT", "BYE"}
 
+// String implements fmt.Stringer.
 func (k Kind) String() string {
 	if k == 0 || k >= kindEnd {
 		return fmt.Sprintf("kind %d", uint8(k))

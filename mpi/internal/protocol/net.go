@@ -65,6 +65,7 @@ const (
 	RendezvousCopy                // in packets: RTS, CTS, DATA
 )
 
+// String implements fmt.Stringer.
 func (s Scheme) String() string {
 	names := [...]string{"read", "write", "copy"}
 	if int(s) >= len(names) {

@@ -23,6 +23,7 @@ func (s Span) Contains(o Span) bool {
 // Overlaps reports whether two Valid spans have a byte in common.
 func (s Span) Overlaps(o Span) bool { return s.Addr < o.End() && o.Addr < s.End() }
 
+// String implements fmt.Stringer.
 func (s Span) String() string { return fmt.Sprintf("%d bytes from %#x on", s.Size, s.Addr) }
 
 // Spans is a map of disjoint spans to items. The zero value is empty.

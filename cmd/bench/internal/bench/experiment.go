@@ -25,6 +25,7 @@ const (
 
 var layerNames = [...]string{"all layers", "UDP", "verbs", "SDP", "MPI", "ACP", "applications"}
 
+// String implements fmt.Stringer.
 func (l Layer) String() string {
 	if l < 0 || int(l) >= len(layerNames) {
 		return fmt.Sprintf("Layer(%d)", int(l))

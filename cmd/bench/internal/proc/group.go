@@ -308,6 +308,7 @@ type WorkerError struct {
 	Stderr     string // the last lines of its stderr; often empty
 }
 
+// Error implements error.
 func (e *WorkerError) Error() string {
 	s := fmt.Sprintf("worker %s/%s (rank %d, pid %d): %v", e.Name, e.Role, e.Rank, e.PID, e.Err)
 	if e.Stderr != "" {
@@ -316,4 +317,5 @@ func (e *WorkerError) Error() string {
 	return s
 }
 
+// Unwrap returns the cause.
 func (e *WorkerError) Unwrap() error { return e.Err }

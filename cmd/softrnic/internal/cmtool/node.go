@@ -223,6 +223,7 @@ type DataError struct {
 	Got, Want           byte
 }
 
+// Error implements error.
 func (d *DataError) Error() string {
 	return fmt.Sprintf("%s %d has wrong data: byte %d is %#02x and should be %#02x", d.Service.message(), d.Message, d.Offset, d.Got, d.Want)
 }

@@ -25,6 +25,7 @@ type PeerError struct {
 	Detail string // values and advice, or ""
 }
 
+// Error implements error.
 func (e *PeerError) Error() string {
 	s := fmt.Sprintf("peer %s: %s: %v", e.Peer, e.Op, e.Err)
 	if e.Detail != "" {
@@ -33,6 +34,7 @@ func (e *PeerError) Error() string {
 	return s
 }
 
+// Unwrap returns the cause.
 func (e *PeerError) Unwrap() error { return e.Err }
 
 // ProtocolErrorf returns an error about a complete message with invalid content.

@@ -9,6 +9,7 @@ type Error struct {
 	Reason string
 }
 
+// Error implements error.
 func (e *Error) Error() string { return e.Option + ": " + e.Reason }
 
 // Errorf returns an *Error with a formatted reason.

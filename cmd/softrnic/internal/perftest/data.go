@@ -44,6 +44,7 @@ type DataError struct {
 	Got, Want uint64
 }
 
+// Error implements error.
 func (d *DataError) Error() string {
 	return fmt.Sprintf("wrong data: at offset %d of queue pair %d is %#x and should be %#x; are both sides run with --data_validation and the same payload?", d.Offset, d.QP, d.Got, d.Want)
 }

@@ -186,6 +186,7 @@ type DataError struct {
 	Got, Want byte
 }
 
+// Error implements error.
 func (d *DataError) Error() string {
 	return fmt.Sprintf("invalid data in page %d: byte %d is %#02x and should be %#02x", d.Page, d.Offset, d.Got, d.Want)
 }

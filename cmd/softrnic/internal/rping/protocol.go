@@ -56,6 +56,7 @@ type DataError struct {
 	Got, Want byte
 }
 
+// Error implements error.
 func (d *DataError) Error() string {
 	return fmt.Sprintf("data mismatch! ping %d: byte %d is %#02x and should be %#02x", d.Ping, d.Offset, d.Got, d.Want)
 }
