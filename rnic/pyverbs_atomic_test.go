@@ -84,6 +84,14 @@ func TestAtomicInvalidQPAccess(t *testing.T) {
 	a.fails(t, verbs.WCRemInvReqErr, "does not permit the operation")
 }
 
+func TestAtomicInvalidMRAccess(t *testing.T) {
+	a, b := pair(t, Options{})
+	b.mr = b.reg(t, 64, verbs.AccessLocalWrite|verbs.AccessRemoteWrite|verbs.AccessRemoteRead)
+	a.post(t, atomicTo(a, b, 0))
+	a.fails(t, verbs.WCRemAccessErr, "without AccessRemoteAtomic")
+	require.Zero(t, b.mr.LoadUint64(0))
+}
+
 func TestAtomicNonAlignedAddr(t *testing.T) {
 	for _, off := range []int{1, 4, 7} {
 		a, b := pair(t, Options{})
@@ -91,6 +99,23 @@ func TestAtomicNonAlignedAddr(t *testing.T) {
 		a.fails(t, verbs.WCRemInvReqErr, "the address of an atomic must be a multiple of 8")
 		require.Zero(t, b.mr.LoadUint64(0))
 	}
+}
+
+func TestAtomicInvalidLKey(t *testing.T) {
+	a, b := pair(t, Options{})
+	wr := atomicTo(a, b, 0)
+	wr.SGList[0].LKey++
+	a.post(t, wr)
+	a.fails(t, verbs.WCLocProtErr, "the lkey is not registered")
+}
+
+func TestAtomicInvalidRKey(t *testing.T) {
+	a, b := pair(t, Options{})
+	wr := atomicTo(a, b, 0)
+	wr.RKey++
+	a.post(t, wr)
+	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
+	require.Zero(t, b.mr.LoadUint64(0))
 }
 
 // TestAtomicInvalidLength checks that the result of an atomic has 8 bytes.

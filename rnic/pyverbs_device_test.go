@@ -105,6 +105,15 @@ func TestPKeyIndex(t *testing.T) {
 	require.NoError(t, e.qp.Modify(attr, mask))
 }
 
+func TestAllocPD(t *testing.T) {
+	dev := newEnd(t, Options{}).dev
+	pd, err := dev.AllocPD()
+	require.NoError(t, err)
+	_, err = pd.RegMR(make([]byte, 1), 0)
+	require.NoError(t, err)
+	require.ErrorIs(t, pd.Close(), verbs.ErrBusy)
+}
+
 func TestMultiplePDs(t *testing.T) {
 	dev := newEnd(t, Options{}).dev
 	for range 200 {
@@ -113,4 +122,11 @@ func TestMultiplePDs(t *testing.T) {
 		require.NoError(t, pd.Close())
 	}
 	require.Equal(t, 1, dev.Stats().PDs)
+}
+
+func TestDestroyPDTwice(t *testing.T) {
+	pd, err := newEnd(t, Options{}).dev.AllocPD()
+	require.NoError(t, err)
+	require.NoError(t, pd.Close())
+	require.NoError(t, pd.Close())
 }

@@ -53,6 +53,37 @@ func TestMRReregAddr(t *testing.T) {
 	checkTransfers(t, a, b, 100, 1)
 }
 
+func TestMRReregAtomic(t *testing.T) {
+	a, b := pair(t, Options{})
+	b.mr = reregister(t, b.mr, b.pd, verbs.AccessLocalWrite|verbs.AccessRemoteRead)
+	a.post(t, atomicTo(a, b, 0))
+	a.fails(t, verbs.WCRemAccessErr, "without AccessRemoteAtomic")
+	reconnect(t, a, b)
+	b.mr = reregister(t, b.mr, b.pd, verbs.AccessLocalWrite|verbs.AccessRemoteAtomic)
+	a.post(t, atomicTo(a, b, 0))
+	a.poll1(t)
+	require.EqualValues(t, 1, b.mr.LoadUint64(0))
+}
+
+func TestMRReregAccess(t *testing.T) {
+	a, b := pair(t, Options{})
+	b.mr = reregister(t, b.mr, b.pd, verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
+	a.post(t, writeTo(a, b.mr, 1000))
+	a.poll1(t)
+}
+
+func TestMRReregAccessBadFlow(t *testing.T) {
+	a, b := pair(t, Options{})
+	a.post(t, writeTo(a, b.mr, 1000))
+	a.poll1(t)
+	old := writeTo(a, b.mr, 1000)
+	b.mr = reregister(t, b.mr, b.pd, verbs.AccessLocalWrite)
+	require.Zero(t, b.mr.RKey(), "there is no remote key without remote access")
+	a.post(t, old)
+	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
+	require.Contains(t, b.event(t, verbs.EventQPAccessErr).Failure.String(), "no such key")
+}
+
 func TestMRReregPD(t *testing.T) {
 	a, b := pair(t, Options{})
 	other, err := b.dev.AllocPD()
@@ -162,6 +193,12 @@ func TestMRZeroBasedTraffic(t *testing.T) {
 	a.fails(t, verbs.WCRemAccessErr, "range outside the region")
 }
 
+func TestMRDeregTwice(t *testing.T) {
+	e := newEnd(t, Options{})
+	require.NoError(t, e.mr.Close())
+	require.NoError(t, e.mr.Close())
+}
+
 // bindWindow binds a window on b's memory to its queue pair.
 func bindWindow(t *testing.T, b *end, access verbs.AccessFlags, n int) verbs.MW {
 	t.Helper()
@@ -208,6 +245,16 @@ func TestMWType2(t *testing.T) {
 	require.Zero(t, b.mr.Bytes()[1000])
 }
 
+func TestMWType2InvalidateLocal(t *testing.T) {
+	a, b := windowPair(t)
+	mw := bindWindow(t, b, verbs.AccessRemoteWrite, 1000)
+	b.post(t, verbs.SendWR{Opcode: verbs.WRLocalInv, InvKey: mw.RKey()})
+	require.Equal(t, verbs.WCLocalInv, b.poll1(t).Opcode)
+	a.post(t, throughWindow(a, b, mw, 8))
+	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
+	require.NoError(t, b.mr.Close(), "no window is left on it")
+}
+
 func TestMWType2InvalidateRemote(t *testing.T) {
 	a, b := windowPair(t)
 	mw := bindWindow(t, b, verbs.AccessRemoteWrite, 1000)
@@ -229,6 +276,15 @@ func TestMWInvalidateRemoteBadFlow(t *testing.T) {
 	b.fails(t, verbs.WCRemAccessErr, "SEND with invalidate: no such key")
 }
 
+func TestMWType2InvalidateDealloc(t *testing.T) {
+	a, b := windowPair(t)
+	mw := bindWindow(t, b, verbs.AccessRemoteWrite, 1000)
+	require.NoError(t, mw.Close())
+	require.NoError(t, mw.Close())
+	a.post(t, throughWindow(a, b, mw, 8))
+	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
+}
+
 // TestMWBindPermissions binds a window without remote write to memory that grants it: the window's
 // permissions apply.
 func TestMWBindPermissions(t *testing.T) {
@@ -242,6 +298,59 @@ func TestMWBindPermissions(t *testing.T) {
 	a.fails(t, verbs.WCRemAccessErr, "without AccessRemoteWrite")
 }
 
+// TestMWOfAnotherQP checks that a window of type 2B serves one queue pair only.
+func TestMWOfAnotherQP(t *testing.T) {
+	a, b := windowPair(t)
+	first := b.qp
+	a.qp, b.qp = a.newQP(t, verbs.RC), b.newQP(t, verbs.RC)
+	connect(t, a.dev, a.qp, b.dev, b.qp)
+	second := *b
+	second.qp = first
+	mw := bindWindow(t, &second, verbs.AccessRemoteWrite, 1000)
+	a.post(t, throughWindow(a, b, mw, 8))
+	a.fails(t, verbs.WCRemAccessErr, "NAK remote access")
+	require.Contains(t, b.event(t, verbs.EventQPAccessErr).Failure.String(), "window bound to another queue pair")
+}
+
+// TestMWBindBadFlow posts invalid binds: the completion has the cause and the queue pair is in the
+// error state.
+func TestMWBindBadFlow(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(e *end, b *verbs.BindMW)
+		says  string
+	}{
+		"same key":        {func(e *end, b *verbs.BindMW) { b.RKey = b.MW.RKey() }, "no such key"},
+		"other index":     {func(e *end, b *verbs.BindMW) { b.RKey ^= 0x100 }, "no such key"},
+		"bounds":          {func(e *end, b *verbs.BindMW) { b.Length = uint64(e.mr.Len()) + 1 }, "range outside the region"},
+		"empty":           {func(e *end, b *verbs.BindMW) { b.Length = 0 }, "range outside the region"},
+		"not bindable":    {func(e *end, b *verbs.BindMW) { b.MR = e.regPlain() }, "permission not granted"},
+		"no local access": {func(e *end, b *verbs.BindMW) { b.Access |= verbs.AccessLocalWrite }, "permission not granted"},
+		"no window":       {func(e *end, b *verbs.BindMW) { b.MW = nil }, "other protection domain"},
+		"no region":       {func(e *end, b *verbs.BindMW) { b.MR = nil }, "other protection domain"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, b := pair(t, Options{})
+			mw, err := b.pd.AllocMW()
+			require.NoError(t, err)
+			bind := verbs.BindMW{MW: mw, RKey: verbs.IncRKey(mw.RKey()), MR: b.mr, Addr: b.mr.Addr(), Length: 8, Access: verbs.AccessRemoteRead}
+			c.spoil(b, &bind)
+			b.post(t, verbs.SendWR{Opcode: verbs.WRBindMW, Bind: bind})
+			b.fails(t, verbs.WCMWBindErr, c.says)
+			require.Equal(t, verbs.StateErr, b.qp.State())
+			require.NoError(t, mw.Close())
+		})
+	}
+}
+
+// regPlain registers memory without the permission to bind windows.
+func (e *end) regPlain() verbs.MR {
+	mr, err := e.pd.RegMR(aligned(64), verbs.AccessLocalWrite|verbs.AccessRemote)
+	if err != nil {
+		panic(err)
+	}
+	return mr
+}
+
 // TestMWBindTwice checks that a bound window must be invalidated before another bind.
 func TestMWBindTwice(t *testing.T) {
 	_, b := windowPair(t)
@@ -249,5 +358,4 @@ func TestMWBindTwice(t *testing.T) {
 	b.post(t, verbs.SendWR{Opcode: verbs.WRBindMW, Bind: verbs.BindMW{MW: mw, RKey: verbs.IncRKey(mw.RKey()), MR: b.mr,
 		Addr: b.mr.Addr(), Length: 8, Access: verbs.AccessRemoteRead}})
 	b.fails(t, verbs.WCMWBindErr, "window not in the state needed")
-	require.Equal(t, verbs.StateErr, b.qp.State())
 }

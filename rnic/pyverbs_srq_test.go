@@ -61,6 +61,27 @@ func TestSRQEmpty(t *testing.T) {
 	require.EqualValues(t, 77, b.poll1(t).WRID)
 }
 
+func TestResizeSRQ(t *testing.T) {
+	_, _, _, _, srq := srqPair(t, verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
+	fill := func() (n int, err error) {
+		for err == nil {
+			var k int
+			k, err = srq.PostRecv(recv0)
+			n += k
+		}
+		return n, err
+	}
+	n, err := fill()
+	require.Equal(t, 4, n)
+	require.ErrorIs(t, err, verbs.ErrQueueFull)
+	require.NoError(t, srq.Modify(verbs.SRQAttr{MaxWR: 8}, verbs.SRQMaxWR))
+	attr, err := srq.Query()
+	require.NoError(t, err)
+	require.Equal(t, 8, attr.MaxWR)
+	n, _ = fill()
+	require.Equal(t, 4, n)
+}
+
 func TestModifySRQLimit(t *testing.T) {
 	a, b, from, _, srq := srqPair(t, verbs.SRQInitAttr{MaxWR: 20, MaxSGE: 1})
 	for range 10 {

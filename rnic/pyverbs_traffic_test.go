@@ -41,6 +41,14 @@ func message(t *testing.T, a, b *end, n int, change func(wr *verbs.SendWR)) (sen
 
 func withImm(wr *verbs.SendWR) { wr.Opcode, wr.Imm = verbs.WRSendWithImm, 0x01020304 }
 
+func TestRCSend(t *testing.T) {
+	a, b := pair(t, Options{})
+	for _, n := range []int{0, 1, 1024, 100_000} {
+		message(t, a, b, n, nil)
+		message(t, b, a, n, nil)
+	}
+}
+
 func TestUCSend(t *testing.T) {
 	a, b := pairOf(t, Options{}, verbs.UC)
 	for _, n := range []int{0, 1, 1024, 30_000} {
@@ -50,13 +58,18 @@ func TestUCSend(t *testing.T) {
 
 func TestUDSend(t *testing.T) {
 	a, b := pairOf(t, Options{}, verbs.UD)
-	for _, n := range []int{0, 1, 3, 1024, 4096} {
+	for _, n := range []int{1, 3, 1024, 4096} {
 		_, got := message(t, a, b, n, nil)
 		require.Equal(t, verbs.WCGRH, got.Flags)
 		require.Equal(t, a.qp.Num(), got.SrcQPN)
 		from, to := a.dev.Addr().Addr().As4(), b.dev.Addr().Addr().As4()
 		require.Equal(t, append(from[:], to[:]...), b.mr.Bytes()[32:40], "the IPv4 header of the packet ends in its addresses")
 	}
+}
+
+func TestUDZeroSize(t *testing.T) {
+	a, b := pairOf(t, Options{}, verbs.UD)
+	message(t, a, b, 0, nil)
 }
 
 func TestRCSendImm(t *testing.T) {
@@ -97,6 +110,7 @@ func writes(t *testing.T, typ verbs.QPType) {
 	require.Equal(t, a.mr.Bytes()[:20_000], b.mr.Bytes()[:20_000])
 }
 
+func TestRCWrite(t *testing.T) { writes(t, verbs.RC) }
 func TestUCWrite(t *testing.T) { writes(t, verbs.UC) }
 
 // TestRCZeroSize checks that keys and addresses of 0 bytes are not checked (IBTA volume 1,
@@ -108,6 +122,14 @@ func TestRCZeroSize(t *testing.T) {
 		require.Zero(t, a.poll1(t).ByteLen)
 	}
 	require.Equal(t, verbs.StateRTS, b.qp.State())
+}
+
+func TestRCRead(t *testing.T) {
+	a, b := pair(t, Options{})
+	fill(b.mr.Bytes()[:50_000], 3)
+	a.post(t, verbs.SendWR{Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{a.mr.SGE(0, 50_000)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+	require.Equal(t, verbs.WCRDMARead, a.poll1(t).Opcode)
+	require.Equal(t, b.mr.Bytes()[:50_000], a.mr.Bytes()[:50_000])
 }
 
 // TestOpcodesOfTypes posts every opcode to queue pairs that do not support it.
