@@ -2,7 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"net/netip"
+	"os/signal"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +16,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/internal/size"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpcat"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 	"github.com/softrnic/softrnic/sdp"
 	"github.com/softrnic/softrnic/verbs"
@@ -92,4 +99,136 @@ func (a *app) openVerbs(at netip.AddrPort) (verbs.Device, error) {
 		return nil, err
 	}
 	return dev, nil
+}
+
+const sdpCatLong = `Netcat over SDP: sends its input and writes the received data. The end of the input
+closes one direction, and the other continues. On one machine:
+
+    softrnic sdp cat -l -v 127.0.0.1 7471 &
+    echo hello | softrnic sdp cat 127.0.0.1 7471
+
+` + sdpHelp
+
+func (a *app) sdpCatCommand() *cobra.Command {
+	var o sdpcat.Options
+	var verbose bool
+	c := &cobra.Command{
+		Use:   "cat HOST PORT | cat -l [HOST] PORT",
+		Short: "Send and receive a stream over SDP (netcat)",
+		Long:  sdpCatLong,
+	}
+	f := c.Flags()
+	f.BoolVarP(&o.Listen, "listen", "l", false, "wait for a connection instead of dialing")
+	f.BoolVarP(&verbose, "verbose", "v", false, "report events on stderr")
+	sdpFlags(f, &o.SDP)
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		if a.json {
+			return usageErrorf("--json: not supported: the output is that of the peer")
+		}
+		if o.Addr, err = parseCatAddr(args, o.Listen); err != nil {
+			return usageErrorf("%w: want `%s`; see --help", err, c.UseLine())
+		}
+		// The reader of stdout may exit. SIGPIPE would end the process before it
+		// can reset the connection.
+		signal.Ignore(syscall.SIGPIPE)
+		return a.runSDPTool(c.Flags(), &o.SDP, func(p rdmacm.DeviceSource) error {
+			o.DeviceSource, o.In, o.Out = p, c.InOrStdin(), a.stdout
+			switch {
+			case verbose:
+				o.Log = a.stderr
+			case o.Listen && (o.Addr.Host == "" || o.Addr.Port == 0): // the peer cannot know the address
+				o.Listening = func(at net.Addr) { fmt.Fprintln(a.stderr, "listening at", sockets.FormatAddr(at)) }
+			}
+			return sdpcat.Run(c.Context(), o)
+		})
+	}
+	return c
+}
+
+// parseCatAddr parses HOST PORT, HOST:PORT or, for a listener, PORT.
+func parseCatAddr(args []string, listen bool) (p sockets.Addr, err error) {
+	switch {
+	case len(args) == 0:
+		return p, errors.New("the address of the peer is missing")
+	case len(args) > 2:
+		return p, fmt.Errorf("unexpected argument %q", args[2])
+	case len(args) == 2 && strings.HasPrefix(args[0], "["):
+		p, err = sockets.ParseAddr(args[0] + ":" + args[1])
+	case len(args) == 2:
+		p, err = sockets.ParseAddr(net.JoinHostPort(args[0], args[1]))
+	case listen && !strings.Contains(args[0], ":"):
+		p, err = sockets.ParseAddr(":" + args[0])
+	case !strings.Contains(args[0], ":"):
+		return p, fmt.Errorf("%q: want a host and a port", args[0])
+	default:
+		p, err = sockets.ParseAddr(args[0])
+	}
+	switch {
+	case err != nil:
+	case p.Network != sockets.SDP:
+		err = fmt.Errorf("%v: want an address of SDP", p)
+	case !listen && p.Host == "":
+		err = fmt.Errorf("%q: host is missing", strings.Join(args, " "))
+	case !listen && p.Port == 0:
+		err = fmt.Errorf("%q: port is missing", strings.Join(args, " "))
+	}
+	return p, err
+}
+
+const sdpProxyLong = `Relays connections between TCP and SDP. With a proxy on each side, programs without
+RDMA communicate over it:
+
+    softrnic sdp proxy --listen sdp:192.0.2.1:7471 --to tcp:localhost:80    # at the server
+    softrnic sdp proxy --listen tcp:localhost:8080 --to sdp:192.0.2.1:7471  # at the client
+    curl http://localhost:8080/
+
+The end of one direction (half-close) and resets are relayed. A failed peer is detected
+within 5 s, and its connections are reset. Failed connections are counted and reported
+on stderr, those that the client has closed only with --verbose; other connections
+continue. After an interrupt the proxy accepts no more connections, and the open ones
+have the time of --grace. A second interrupt closes them immediately.
+
+` + sdpHelp
+
+func (a *app) sdpProxyCommand() *cobra.Command {
+	var o sdpproxy.Options
+	c := &cobra.Command{
+		Use:   "proxy --listen POINT --to POINT",
+		Short: "Relay connections between TCP and SDP",
+		Long:  sdpProxyLong,
+		Args:  noArgs,
+	}
+	f := c.Flags()
+	f.Var(&o.Listen, "listen", "address to listen at: tcp:[HOST]:PORT or sdp:[HOST]:PORT")
+	f.Var(&o.To, "to", "address to connect to: tcp:HOST:PORT or sdp:HOST:PORT")
+	f.DurationVar(&o.DialTimeout, "dial-timeout", sdpproxy.DefaultDialTimeout, "timeout of a connection to --to")
+	f.DurationVar(&o.Grace, "grace", 5*time.Second, "time that open connections have after an interrupt")
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "report connections closed by clients as well")
+	sdpFlags(f, &o.SDP)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		for _, name := range []string{"dial-timeout", "grace"} {
+			if d, err := c.Flags().GetDuration(name); err != nil || d <= 0 {
+				return usageErrorf("--%s %v: want a time such as 5s", name, d)
+			}
+		}
+		return a.runSDPTool(c.Flags(), &o.SDP, func(p rdmacm.DeviceSource) error {
+			o.DeviceSource, o.Log = p, a.stderr
+			o.Listening = func(at net.Addr) { fmt.Fprintf(a.stderr, "%s to %s\n", sockets.FormatAddr(at), o.To) }
+			o.Ending = func(open int) {
+				if open > 0 {
+					fmt.Fprintf(a.stderr, "no more connections are accepted; %d open ones have %v to end\n", open, o.Grace)
+				}
+			}
+			t, err := sdpproxy.Run(c.Context(), o)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.writeJSON(t)
+			}
+			fmt.Fprintf(a.stdout, "%d connections, %d failed; %d bytes sent, %d received\n", t.Connections, t.Failed, t.BytesTo, t.BytesFrom)
+			return nil
+		})
+	}
+	return c
 }

@@ -23,5 +23,5 @@
 //	verdict.go   the state machine that determines why a job ends
 //	run.go       the event loop around it
 //	link.go      the connection to one agent
-//	output.go    merges output in whole lines; files.go opens the files
+//	output.go    opens the files of the output, and merges it in whole lines
 package mpirun

@@ -9,15 +9,13 @@
 //
 // From the command line: go run ./cmd/bench osu latency -m 8192 -n 2.
 //
-//	test.go        the list of tests
-//	options.go     options
+//	options.go     options, and the list of tests
 //	run.go         the loop over sizes
 //	latency.go     latency, multi_lat, latency_mt, latency_mp
 //	bandwidth.go   bw, bibw, mbw_mr
 //	collective.go  the 15 collectives
 //	onesided.go    the 9 operations on windows
-//	creation.go    creation of windows
-//	sync.go        synchronization of operations
+//	sync.go        synchronization of operations, and creation of windows
 //	data.go        test data and its validation
 //	table.go       output
 //
