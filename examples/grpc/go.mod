@@ -9,8 +9,6 @@ require (
 )
 
 require (
-	github.com/gopacket/gopacket v1.7.5 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
