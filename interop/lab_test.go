@@ -37,5 +37,5 @@ func TestPortOfRXE(t *testing.T) {
 		require.ErrorContains(t, err, "rdma link delete")
 	}
 	out, err := g.Output(ctx, "/lab/softrnic", "doctor", "--addr", lab.GuestIPv4.String())
-	require.Contains(t, out, "held by the kernel's rdma_rxe ("+lab.Device+")", "%v", err)
+	require.Contains(t, out, "in use by the kernel's rdma_rxe ("+lab.Device+")", "%v", err)
 }
