@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/prometheus/common/expfmt"
@@ -144,8 +145,10 @@ func TestStatPrometheus(t *testing.T) {
 	require.Equal(t, map[string]float64{"nic0": float64(a.Inspect().Counters.SentBytes), "nic1": float64(b.Inspect().Counters.SentBytes)}, sent)
 }
 
-// untilWriter calls end once when a text has been written a number of times.
+// untilWriter calls end once when a text has been written a number of times. Several
+// goroutines may write.
 type untilWriter struct {
+	mu    sync.Mutex
 	b     bytes.Buffer // not embedded: its ReadFrom would go past Write
 	text  string
 	times int
@@ -153,6 +156,8 @@ type untilWriter struct {
 }
 
 func (w *untilWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	n, err := w.b.Write(p)
 	if w.end != nil && strings.Count(w.b.String(), w.text) >= w.times {
 		w.end()
