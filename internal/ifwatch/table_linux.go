@@ -47,7 +47,7 @@ func (t *table) endAddrDump() {
 // ignored.
 func (t *table) apply(m *syscall.NetlinkMessage) {
 	if len(m.Data)%syscall.RTA_ALIGNTO != 0 {
-		return // the kernel pads the last attribute, and ParseNetlinkRouteAttr slices past the end of one without
+		return // malformed: the kernel pads all attributes. ParseNetlinkRouteAttr would panic.
 	}
 	switch m.Header.Type {
 	case syscall.RTM_NEWLINK, syscall.RTM_DELLINK:

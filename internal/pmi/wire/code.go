@@ -134,25 +134,26 @@ func unescape(value string) string {
 // nextMulti decodes the only multi-line message of PMI-1, mcmd=spawn.
 func nextMulti(b []byte) (m Message, n int, err error) {
 	const last = "\nendcmd\n"
-	n = bytes.Index(b, []byte(last))
-	if n < 0 {
+	end := bytes.Index(b, []byte(last))
+	if end < 0 {
 		return Message{}, 0, tooLong(b)
 	}
-	for line := range strings.SplitSeq(string(b[:n]), "\n") {
+	n = end + len(last)
+	for line := range strings.SplitSeq(string(b[:end]), "\n") {
 		key, value, _ := strings.Cut(line, "=")
 		if key == "mcmd" && m.Cmd == "" {
 			m.Cmd = value
 			continue
 		}
 		if key == "" {
-			return Message{}, n + len(last), formatError(b[:n], "an attribute without a name")
+			return Message{}, n, formatError(b[:n], "an attribute without a name")
 		}
 		m.Attrs = append(m.Attrs, Attr{key, value})
 	}
 	if m.Cmd == "" {
-		return Message{}, n + len(last), formatError(b[:n], "no command")
+		return Message{}, n, formatError(b[:n], "no command")
 	}
-	return m, n + len(last), nil
+	return m, n, nil
 }
 
 // nextCounted decodes a PMI-2 message.
