@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/softrnic/softrnic/internal/cancelctx"
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -20,36 +20,27 @@ type Engine struct {
 	rank, size int
 	fab        fabric.Fabric // nil in a job of one rank
 
-	mu         sync.Mutex
-	core       *protocol.Core
-	leader     Waitable           // of the goroutine in Fabric.Block, or nil
-	interrupt  *cancelctx.Context // ends Fabric.Block
-	activity   uint64             // number of polls and waits, for PollWhenIdle
-	followers  []*follower        // goroutines that wait without leading
-	lastWaitID uint64             // ID of the last wait
-	active     []ActiveWait       // the current waits
-	lastOp     LastOp             // of Send and Receive, for deadlock reports
-	pollStats  PollStats          // unsuccessful calls of Test
-	snapshot   *waitSnapshot      // in progress, or nil
-	closed     bool
+	mu        sync.Mutex
+	core      *protocol.Core
+	progress  *progress.Engine
+	active    []*activeWait // the current waits
+	spare     []*activeWait // for reuse
+	waits     uint64        // number of waits, the ID of the last one
+	lastOp    LastOp        // of Send and Receive, for deadlock reports
+	pollStats PollStats     // unsuccessful calls of Test
+	snapshot  *waitSnapshot // in progress, or nil
+	closed    bool
 }
 
 // A Waitable is a condition that a goroutine waits for. Ready is called with the lock
 // held.
-type Waitable interface{ Ready() bool }
-
-// A follower is a goroutine that waits without leading.
-type follower struct {
-	Waitable
-	wake chan struct{}
-}
-
-var followerPool = sync.Pool{New: func() any { return &follower{wake: make(chan struct{}, 1)} }}
+type Waitable = progress.Waitable
 
 // New returns the engine of a rank. open creates its fabric, whose host is the engine;
 // it is not called in a job of one rank.
 func New(rank, size int, open func(fabric.Host) (fabric.Fabric, error)) (*Engine, error) {
-	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), interrupt: cancelctx.New(context.Canceled), pollStats: PollStats{round: 1}}
+	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), pollStats: PollStats{round: 1}}
+	e.progress = progress.New(&e.mu, (*source)(e))
 	if size > 1 {
 		e.mu.Lock() // early connections wait for Attach
 		defer e.mu.Unlock()
@@ -74,7 +65,7 @@ func (e *Engine) Do(f func(*protocol.Core)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	f(e.core)
-	e.wakeReady()
+	e.progress.Notify()
 }
 
 // Core implements fabric.Host.
@@ -89,7 +80,7 @@ func (e *Engine) Send(r *protocol.Request) error {
 	}
 	e.lastOp = LastOp{Calls: e.lastOp.Calls + 1, Send: true, Peer: r.Dest, Envelope: r.Envelope}
 	e.core.Send(r)
-	e.wakeReady()
+	e.progress.Notify()
 	return nil
 }
 
@@ -102,7 +93,7 @@ func (e *Engine) Receive(r *protocol.Request) error {
 	}
 	e.lastOp = LastOp{Calls: e.lastOp.Calls + 1, Peer: int(r.Envelope.Source), Envelope: r.Envelope}
 	e.core.Receive(r)
-	e.wakeReady()
+	e.progress.Notify()
 	return nil
 }
 
@@ -112,7 +103,7 @@ func (e *Engine) Test(w Waitable) bool {
 	defer e.mu.Unlock()
 	if !w.Ready() && !e.closed {
 		e.pollStats.startTest()
-		e.pollFabric()
+		e.progress.Poll()
 		if !w.Ready() {
 			e.pollStats.recordFailedTest(w)
 			return false
@@ -125,135 +116,83 @@ func (e *Engine) Test(w Waitable) bool {
 	return true
 }
 
-// pollFabric polls the network, unless another goroutine leads.
-func (e *Engine) pollFabric() {
-	e.recordActivity()
-	if e.fab != nil && e.leader == nil && e.fab.Poll() {
-		e.wakeReady()
-	}
-}
-
 // Wait blocks until w is ready or ctx ends, and returns the error of ctx in the latter
 // case. w may be ready even then.
 func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lastOp.Calls++
-	if !w.Ready() {
-		if err := e.waitUntilReady(ctx, w); err != nil {
-			return err
-		}
+	if w.Ready() {
+		e.progress.Notify()
+		return nil
 	}
-	e.wakeReady() // a follower has to lead now
+	a := e.newActiveWait(w)
+	defer e.endWait(a)
+	if err := e.progress.Wait(ctx, a); err != nil {
+		return err
+	}
+	if !w.Ready() {
+		return ErrClosed
+	}
 	return nil
 }
 
-// waitUntilReady is Wait for a w that is not ready.
-func (e *Engine) waitUntilReady(ctx context.Context, w Waitable) error {
-	e.lastWaitID++
-	id := e.lastWaitID
-	e.active = append(e.active, ActiveWait{id, w})
-	defer e.endWait(id)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if e.closed {
-			return ErrClosed
-		}
-		e.recordActivity()
-		e.snapshot.recordStack(id)
-		if e.fab != nil {
-			e.fab.Flush()
-		}
-		if e.leader == nil {
-			e.serveAsLeader(ctx, w)
-		} else {
-			e.waitAsFollower(ctx, w)
-		}
-		if w.Ready() {
-			return nil
-		}
+// An activeWait is a call of Wait in progress. It is ready when its target is, or when
+// the engine is closed.
+type activeWait struct {
+	e *Engine
+	ActiveWait
+}
+
+// Ready implements Waitable.
+func (a *activeWait) Ready() bool { return a.Target.Ready() || a.e.closed }
+
+// newActiveWait adds a wait to the current ones.
+func (e *Engine) newActiveWait(w Waitable) *activeWait {
+	a := &activeWait{e: e}
+	if n := len(e.spare); n > 0 {
+		a, e.spare = e.spare[n-1], e.spare[:n-1]
 	}
+	e.waits++
+	a.ActiveWait = ActiveWait{e.waits, w}
+	e.active = append(e.active, a)
+	return a
 }
 
 // endWait removes a wait from the current ones.
-func (e *Engine) endWait(id uint64) {
-	e.active = slices.DeleteFunc(e.active, func(w ActiveWait) bool { return w.ID == id })
-	e.snapshot.removeWait(id)
+func (e *Engine) endWait(a *activeWait) {
+	i := slices.Index(e.active, a)
+	e.active = slices.Delete(e.active, i, i+1)
+	e.snapshot.removeWait(a.ID)
+	a.Target = nil
+	e.spare = append(e.spare, a)
 }
 
-// serveAsLeader blocks in the fabric for all waiting goroutines until an event, and
-// handles it.
-func (e *Engine) serveAsLeader(ctx context.Context, w Waitable) {
-	e.leader = w
-	kick := e.interrupt
-	e.mu.Unlock()
-	if done := ctx.Done(); done != nil {
-		stop := context.AfterFunc(ctx, kick.Cancel)
-		defer stop()
+// source is the fabric as the progress engine's Source.
+type source Engine
+
+// Prepare implements progress.Source.
+func (s *source) Prepare(w progress.Waitable) {
+	if a, ok := w.(*activeWait); ok {
+		s.snapshot.recordStack(a.ID)
 	}
-	if e.fab == nil {
-		<-kick.Done()
+	if s.fab != nil {
+		s.fab.Flush()
+	}
+}
+
+// Poll implements progress.Source.
+func (s *source) Poll() bool { return s.fab != nil && s.fab.Poll() }
+
+// Block implements progress.Source. A fabric that fails ends the requests, which are what
+// Wait waits for.
+func (s *source) Block(ctx context.Context) error {
+	if s.fab == nil {
+		<-ctx.Done()
 	} else {
-		_ = e.fab.Block(kick)
+		_ = s.fab.Block(ctx)
 	}
-	e.mu.Lock()
-	e.leader = nil
-	if e.interrupt.Canceled() {
-		e.interrupt = cancelctx.New(context.Canceled)
-	}
-	if e.fab != nil {
-		e.fab.Poll()
-	}
-	e.wakeReady()
-}
-
-// waitAsFollower blocks until the leader wakes this goroutine or ctx ends.
-func (e *Engine) waitAsFollower(ctx context.Context, w Waitable) {
-	me := followerPool.Get().(*follower)
-	me.Waitable = w
-	e.followers = append(e.followers, me)
-	e.mu.Unlock()
-	select {
-	case <-me.wake:
-	case <-ctx.Done():
-	}
-	e.mu.Lock()
-	for i, p := range e.followers {
-		if p == me { // ctx ended
-			e.followers = append(e.followers[:i], e.followers[i+1:]...)
-		}
-	}
-	select {
-	case <-me.wake:
-	default:
-	}
-	me.Waitable = nil
-	followerPool.Put(me)
-}
-
-// wakeReady wakes the followers whose Waitable is ready and, if there is no leader, one
-// follower to lead.
-func (e *Engine) wakeReady() {
-	if e.leader != nil && e.leader.Ready() {
-		e.interrupt.Cancel()
-	}
-	if len(e.followers) == 0 {
-		return
-	}
-	led := e.leader != nil
-	kept := e.followers[:0]
-	for _, p := range e.followers {
-		if p.Ready() || !led {
-			led = true
-			p.wake <- struct{}{}
-		} else {
-			kept = append(kept, p)
-		}
-	}
-	clear(e.followers[len(kept):])
-	e.followers = kept
+	return nil
 }
 
 // FailAll fails, with ErrClosed, all requests that are not done and all that start
@@ -268,12 +207,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	if !closed {
 		e.core.FailAll(ErrClosed)
 		e.closed = true
-		for _, p := range e.followers {
-			p.wake <- struct{}{}
-		}
-		clear(e.followers)
-		e.followers = e.followers[:0]
-		e.interrupt.Cancel()
+		e.progress.Notify()
 	}
 	e.mu.Unlock()
 	if closed || e.fab == nil {

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/internal/match"
@@ -32,13 +31,16 @@ func (e *Engine) Inspect(f func(core *protocol.Core, waiting []ActiveWait, last 
 	if e.closed {
 		return
 	}
-	if e.fab != nil && e.leader == nil {
+	if e.fab != nil && !e.progress.Leading() {
 		e.fab.Flush()
-		e.fab.Poll()
-		e.wakeReady()
+		e.progress.Poll()
 	}
-	f(e.core, slices.Clone(e.active), e.lastOp)
-	e.wakeReady()
+	active := make([]ActiveWait, len(e.active))
+	for i, a := range e.active {
+		active[i] = a.ActiveWait
+	}
+	f(e.core, active, e.lastOp)
+	e.progress.Notify()
 }
 
 // PollOnce polls the network, unless another goroutine leads. It serves callers that
@@ -47,7 +49,7 @@ func (e *Engine) PollOnce() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.closed {
-		e.pollFabric()
+		e.progress.Poll()
 	}
 }
 
@@ -69,7 +71,7 @@ func (c *waitSnapshot) recordStack(id uint64) {
 		return
 	}
 	pcs := make([]uintptr, maxStackDepth)
-	c.stacks[id] = pcs[:runtime.Callers(4, pcs)]
+	c.stacks[id] = pcs[:runtime.Callers(3, pcs)]
 	c.removeWait(id)
 }
 
@@ -101,14 +103,7 @@ func (e *Engine) WaitStacks() map[uint64][]uintptr {
 		close(c.done)
 	}
 	e.snapshot = c
-	for _, p := range e.followers {
-		p.wake <- struct{}{}
-	}
-	clear(e.followers)
-	e.followers = e.followers[:0]
-	if e.leader != nil {
-		e.interrupt.Cancel()
-	}
+	e.progress.Interrupt()
 	e.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(context.Background(), snapshotTimeout)

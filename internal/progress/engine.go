@@ -1,0 +1,195 @@
+package progress
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// A Source is the network that the leader serves on behalf of all waiting goroutines.
+type Source interface {
+	// Prepare is called with the lock held by each goroutine before it blocks, as leader
+	// or follower: it sends what was delayed for coalescing. It is called again after
+	// each wake-up that leaves w unready.
+	Prepare(w Waitable)
+
+	// Poll handles pending events without blocking, and reports whether there were any.
+	// It is called with the lock held. It need not call Engine.Notify.
+	Poll() bool
+
+	// Block blocks until Poll may find an event or ctx ends, and returns the error of
+	// ctx in the latter case. Other errors are final: they end the calls of Wait. Block
+	// is called without the lock, by one goroutine at a time.
+	Block(ctx context.Context) error
+}
+
+// A Waitable is a condition that a goroutine waits for. Ready is called with the lock
+// held, by any goroutine.
+type Waitable interface{ Ready() bool }
+
+// An Engine makes progress on a Source for its waiting goroutines. All methods are called
+// with the lock held, except RunIdle.
+type Engine struct {
+	mu  *sync.Mutex
+	src Source
+
+	leader    Waitable     // of the goroutine that leads, or nil
+	ctx       *leadContext // of Source.Block
+	followers []*follower
+	spare     []*follower // for reuse
+	activity  uint64      // counts polls and waits, for RunIdle
+}
+
+// A follower is a goroutine that waits without leading.
+type follower struct {
+	Waitable
+	wake chan struct{} // has room for one
+}
+
+// New returns an engine whose state and conditions mu protects.
+func New(mu *sync.Mutex, src Source) *Engine {
+	return &Engine{mu: mu, src: src, ctx: newLeadContext()}
+}
+
+// Leading reports whether a goroutine leads.
+func (e *Engine) Leading() bool { return e.leader != nil }
+
+// Poll handles pending events and notifies, unless a goroutine leads. It reports whether
+// there were any.
+func (e *Engine) Poll() bool {
+	e.recordActivity()
+	if e.leader != nil || !e.src.Poll() {
+		return false
+	}
+	e.Notify()
+	return true
+}
+
+// Wait blocks until w is ready, ctx ends or the source fails. It returns nil in the first
+// case, else the error of ctx or of Source.Block; w may be ready even then. The lock is
+// released while the goroutine blocks.
+func (e *Engine) Wait(ctx context.Context, w Waitable) error {
+	defer e.ensureLeader() // this goroutine may have been woken to lead
+	for !w.Ready() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e.recordActivity()
+		e.src.Prepare(w)
+		if e.leader != nil {
+			e.follow(ctx, w)
+		} else if err := e.lead(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lead serves the source until w is ready, ctx ends or the source fails, and returns the
+// error in the last case.
+func (e *Engine) lead(ctx context.Context, w Waitable) error {
+	e.leader = w
+	locked := true
+	defer func() { // also if a handler panics
+		if !locked {
+			e.mu.Lock()
+		}
+		e.leader = nil
+		e.Notify() // of the events of the last Poll
+	}()
+	for {
+		e.ctx.caller = ctx
+		locked = false
+		e.mu.Unlock()
+		err := e.src.Block(e.ctx)
+		e.mu.Lock()
+		locked = true
+		e.ctx.endBlock()
+		interrupted := e.ctx.kick.Canceled()
+		if interrupted {
+			e.ctx = newLeadContext()
+		}
+		e.src.Poll()
+		if w.Ready() || ctx.Err() != nil {
+			return nil
+		}
+		if err != nil && !interrupted {
+			return err
+		}
+		e.Notify()
+		e.src.Prepare(w)
+	}
+}
+
+// follow blocks until the goroutine is woken or ctx ends.
+func (e *Engine) follow(ctx context.Context, w Waitable) {
+	f := e.newFollower()
+	f.Waitable = w
+	e.followers = append(e.followers, f)
+	e.mu.Unlock()
+	select {
+	case <-f.wake:
+		e.mu.Lock()
+	case <-ctx.Done():
+		e.mu.Lock()
+		if i := slices.Index(e.followers, f); i >= 0 {
+			e.followers = slices.Delete(e.followers, i, i+1)
+		} else {
+			<-f.wake // woken meanwhile
+		}
+	}
+	f.Waitable = nil
+	e.spare = append(e.spare, f)
+}
+
+// newFollower returns a follower whose wake is empty.
+func (e *Engine) newFollower() *follower {
+	if n := len(e.spare); n > 0 {
+		f := e.spare[n-1]
+		e.spare = e.spare[:n-1]
+		return f
+	}
+	return &follower{wake: make(chan struct{}, 1)}
+}
+
+// Notify wakes the goroutines whose Waitable is ready and, if none leads, one that will.
+func (e *Engine) Notify() {
+	if e.leader != nil && e.leader.Ready() {
+		e.ctx.kick.Cancel()
+	}
+	e.wakeFollowers(func(f *follower) bool { return f.Ready() })
+	e.ensureLeader()
+}
+
+// Interrupt wakes all waiting goroutines, which call Source.Prepare and check their
+// Waitables again.
+func (e *Engine) Interrupt() {
+	if e.leader != nil {
+		e.ctx.kick.Cancel()
+	}
+	e.wakeFollowers(func(*follower) bool { return true })
+}
+
+// ensureLeader wakes a follower to lead if there is no leader. All followers are unready
+// or have been notified.
+func (e *Engine) ensureLeader() {
+	if e.leader == nil && len(e.followers) > 0 {
+		f := e.followers[0]
+		e.followers = slices.Delete(e.followers, 0, 1)
+		f.wake <- struct{}{}
+	}
+}
+
+// wakeFollowers wakes the followers that match.
+func (e *Engine) wakeFollowers(match func(*follower) bool) {
+	if len(e.followers) == 0 {
+		return
+	}
+	e.followers = slices.DeleteFunc(e.followers, func(f *follower) bool {
+		wake := match(f)
+		if wake {
+			f.wake <- struct{}{}
+		}
+		return wake
+	})
+}
