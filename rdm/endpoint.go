@@ -11,6 +11,7 @@ import (
 	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/datagram"
 	"github.com/softrnic/softrnic/internal/nack"
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -46,11 +47,10 @@ type Endpoint struct {
 	timerAt     nack.Time // expiry of timer, 0 if stopped
 	dispatching bool      // completions or events are being handled; flush is deferred to the end
 
-	leading    bool               // a leader blocks in the adapter
-	leaderCtx  context.Context    // canceled to wake the leader
-	wakeLeader context.CancelFunc // cancels leaderCtx
-	waiters    []chan struct{}    // followers
-	changed    bool               // state changed that a waiter may wait for
+	progress *progress.Engine
+	received int   // completions in wcs that Block has received
+	pollErr  error // of the CQ, from Block
+	changed  bool  // state changed that a waiter may wait for
 
 	memory      regionTable
 	ops         opTable
@@ -102,7 +102,7 @@ func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 	e.port, e.core = p, p.Core
 	e.addr = newAddr(p.Address(), o.ID)
 	e.mtu = e.addr.MTU
-	e.leaderCtx, e.wakeLeader = context.WithCancel(context.Background())
+	e.progress = progress.New(&e.mu, (*source)(e))
 	e.serviceCtx, e.stopService = context.WithCancel(context.Background())
 	e.ops.init(o.Ops)
 	if err := e.initNative(); err != nil {
@@ -147,16 +147,13 @@ func (e *Endpoint) Close() error {
 		e.mu.Unlock()
 		return nil
 	}
-	e.poll() // sends pending acknowledgements
+	e.progress.Poll() // sends pending acknowledgements
 	e.err = nil
 	e.fail(ErrClosed)
 	e.timer.Stop()
 	e.stopService()
-	e.wakeLeader()
-	e.wakeAll()
-	for e.leading { // wait until the leader has left the adapter
-		e.waitAsFollower(context.Background())
-	}
+	e.progress.Notify()
+	_ = e.progress.Wait(context.Background(), (*noLeader)(e)) // the leader has left the adapter
 	served := e.served
 	e.mu.Unlock()
 	if served != nil {

@@ -28,7 +28,7 @@ func (p *Peer) Send(ctx context.Context, message []byte) error {
 		if err := p.sendLocked(message); err != ErrWouldBlock {
 			return err
 		}
-		if err := e.waitUntil(ctx, func() bool { return !p.full || p.err != nil }); err != nil {
+		if err := e.progress.Wait(ctx, (*writable)(p)); err != nil {
 			return err
 		}
 	}
@@ -40,7 +40,7 @@ func (p *Peer) TrySend(message []byte) error {
 	p.e.mu.Lock()
 	defer p.e.mu.Unlock()
 	err := p.sendLocked(message)
-	if err == ErrWouldBlock && p.e.poll() {
+	if err == ErrWouldBlock && p.e.progress.Poll() {
 		return p.sendLocked(message)
 	}
 	return err
@@ -52,8 +52,15 @@ func (p *Peer) WaitWritable(ctx context.Context) error {
 	e := p.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.waitUntil(ctx, func() bool { return !p.full || p.err != nil })
+	return e.progress.Wait(ctx, (*writable)(p))
 }
+
+// writable is the condition that there may be space for a message to the peer,
+// or that the peer has failed.
+type writable Peer
+
+// Ready implements progress.Waitable.
+func (p *writable) Ready() bool { return !p.full || p.err != nil }
 
 // sendLocked sends a message or returns ErrWouldBlock, unwrapped. e.mu must be
 // held.
@@ -100,11 +107,14 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (n int, from *Peer, err
 			e.inbox.pop()
 			return n, from, nil
 		}
-		sink := &waitingRecv{buf: buf}
+		sink := &waitingRecv{e: e, buf: buf}
 		if e.inbox.waiting == nil {
 			e.inbox.waiting = sink
 		}
-		err := e.waitUntil(ctx, func() bool { return sink.from != nil || len(e.inbox.queue) > e.inbox.head })
+		err := e.progress.Wait(ctx, sink)
+		if err == nil && sink.from == nil && e.inbox.front() == nil {
+			err = e.err
+		}
 		if e.inbox.waiting == sink {
 			e.inbox.waiting = nil
 		}
@@ -134,9 +144,15 @@ type message struct {
 // A waitingRecv is the buffer of a blocked Recv. A message is copied to it
 // directly.
 type waitingRecv struct {
+	e    *Endpoint
 	buf  []byte
 	n    int
 	from *Peer // nil until a message has arrived
+}
+
+// Ready implements progress.Waitable.
+func (s *waitingRecv) Ready() bool {
+	return s.from != nil || s.e.inbox.front() != nil || s.e.err != nil
 }
 
 // maxFreeBuffers is the length limit of the free list.

@@ -63,7 +63,10 @@ func (o *Op) Wait(ctx context.Context) error {
 	if o.busy.Load() {
 		e := o.p.e
 		e.mu.Lock()
-		err := e.waitUntil(ctx, o.Done)
+		err := e.progress.Wait(ctx, (*opWait)(o))
+		if err == nil {
+			err = e.err
+		}
 		e.mu.Unlock()
 		if o.busy.Load() {
 			return err
@@ -71,6 +74,13 @@ func (o *Op) Wait(ctx context.Context) error {
 	}
 	return o.err
 }
+
+// opWait is the condition that the operation is complete or the endpoint has
+// failed.
+type opWait Op
+
+// Ready implements progress.Waitable.
+func (o *opWait) Ready() bool { return !o.busy.Load() || o.p.e.err != nil }
 
 // Err returns nil if the operation succeeded, and otherwise an *OpError. The
 // operation must be complete.

@@ -90,7 +90,7 @@ func (e *Endpoint) Dial(ctx context.Context, at Addr) (*Peer, error) {
 		e.sendHello(p, now)
 		e.armTimer(now)
 	}
-	if err := e.waitUntil(ctx, func() bool { return p.state != connecting }); err != nil {
+	if err := e.progress.Wait(ctx, (*handshake)(p)); err != nil {
 		return nil, err
 	}
 	if p.err != nil {
@@ -98,6 +98,12 @@ func (e *Endpoint) Dial(ctx context.Context, at Addr) (*Peer, error) {
 	}
 	return p, nil
 }
+
+// handshake is the condition that the handshake with the peer has ended.
+type handshake Peer
+
+// Ready implements progress.Waitable.
+func (p *handshake) Ready() bool { return p.state != connecting }
 
 func incarnationOf(a *Addr) incarnation { return incarnation{a.At.Addr(), a.QPN} }
 func identityOf(a *Addr) identity       { return identity{a.At, a.ID} }
@@ -204,6 +210,6 @@ func (p *Peer) Close() error {
 	p.e.mu.Lock()
 	defer p.e.mu.Unlock()
 	p.e.failPeer(p, ErrDisconnected)
-	p.e.wakeAll()
+	p.e.progress.Notify()
 	return nil
 }

@@ -2,13 +2,12 @@ package rdm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/nack"
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -17,30 +16,45 @@ import (
 func (e *Endpoint) Progress() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.poll()
+	return e.progress.Poll()
 }
 
-// poll handles pending completions, unless a leader blocks in the adapter and
-// handles them. It reports whether there were any. e.mu must be held, as in all
-// functions of this file except Progress, onTimer and runService.
-func (e *Endpoint) poll() (handled bool) {
-	if e.leading || e.err != nil {
-		return false
+// source is the adapter as the Source of the progress engine. e.mu is held in
+// all functions of this file except Progress, Block, onTimer and runService.
+type source Endpoint
+
+// Prepare implements progress.Source.
+func (*source) Prepare(progress.Waitable) {}
+
+// Block implements progress.Source. It receives completions that Poll handles.
+// A failure of the CQ fails the endpoint, which ends all waits.
+func (s *source) Block(ctx context.Context) error {
+	n, err := s.port.CQ.PollWait(ctx, s.wcs[:])
+	if err != nil && ctx.Err() == nil {
+		s.pollErr = err
 	}
-	for {
-		n, err := e.port.CQ.Poll(e.wcs[:])
+	s.received = n
+	return nil
+}
+
+// Poll implements progress.Source.
+func (s *source) Poll() bool {
+	e := (*Endpoint)(s)
+	n, err := e.received, e.pollErr
+	e.received, e.pollErr = 0, nil
+	handled := n > 0
+	if handled {
+		e.handleCompletions(n)
+	}
+	for more := true; more && err == nil && e.err == nil; more = n == len(e.wcs) {
+		n, err = e.port.CQ.Poll(e.wcs[:])
 		if n > 0 {
 			handled = true
 			e.handleCompletions(n)
 		}
-		if err != nil {
-			e.fail(err)
-		}
-		if n < len(e.wcs) {
-			break
-		}
 	}
-	if handled {
+	e.fail(err)
+	if handled || err != nil {
 		e.dispatchAndFlush()
 	}
 	return handled
@@ -63,7 +77,7 @@ func (e *Endpoint) dispatchAndFlush() {
 	e.flush()
 	if e.changed {
 		e.changed = false
-		e.wakeAll()
+		e.progress.Notify()
 	}
 }
 
@@ -108,87 +122,11 @@ func (e *Endpoint) flush() {
 	e.armTimer(now)
 }
 
-// waitUntil makes progress until done reports true. It returns the error of ctx
-// or the failure of the endpoint.
-func (e *Endpoint) waitUntil(ctx context.Context, done func() bool) error {
-	defer func() {
-		if !e.leading {
-			e.wakeAll() // a follower becomes the leader
-		}
-	}()
-	for first := true; ; first = false {
-		if done() {
-			return nil
-		}
-		if e.err != nil {
-			return e.err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		switch {
-		case e.leading:
-			e.waitAsFollower(ctx)
-		case first && e.poll():
-		default:
-			e.serveAsLeader(ctx)
-		}
-	}
-}
+// noLeader is the condition that no goroutine leads.
+type noLeader Endpoint
 
-// serveAsLeader blocks in the adapter, without the lock, until a completion
-// arrives, ctx ends, or wakeAll is called.
-func (e *Endpoint) serveAsLeader(ctx context.Context) {
-	leaderCtx, wake := e.leaderCtx, e.wakeLeader
-	if ctx.Done() != nil {
-		defer context.AfterFunc(ctx, wake)()
-	}
-	e.leading = true
-	e.mu.Unlock()
-	n, err := e.port.CQ.PollWait(leaderCtx, e.wcs[:])
-	e.mu.Lock()
-	e.leading = false
-	if leaderCtx.Err() != nil && e.err == nil {
-		e.leaderCtx, e.wakeLeader = context.WithCancel(context.Background())
-	}
-	if n > 0 {
-		e.handleCompletions(n)
-	}
-	if e.port.CQ.Len() > 0 {
-		e.poll() // handle the rest: a sleeping service would not be notified
-	}
-	if err != nil && !errors.Is(err, context.Canceled) {
-		e.fail(err)
-	}
-	e.dispatchAndFlush()
-}
-
-// waitAsFollower blocks, without the lock, until wakeAll or the end of ctx.
-func (e *Endpoint) waitAsFollower(ctx context.Context) {
-	w := make(chan struct{}, 1)
-	e.waiters = append(e.waiters, w)
-	e.mu.Unlock()
-	select {
-	case <-w:
-	case <-ctx.Done():
-	}
-	e.mu.Lock()
-	if i := slices.Index(e.waiters, w); i >= 0 {
-		e.waiters = slices.Delete(e.waiters, i, i+1)
-	}
-}
-
-// wakeAll wakes the leader and all followers, which check their conditions
-// again.
-func (e *Endpoint) wakeAll() {
-	if e.leading {
-		e.wakeLeader()
-	}
-	for _, w := range e.waiters {
-		w <- struct{}{}
-	}
-	e.waiters = e.waiters[:0]
-}
+// Ready implements progress.Waitable.
+func (e *noLeader) Ready() bool { return !e.progress.Leading() }
 
 // armTimer sets the timer to the next deadline.
 func (e *Endpoint) armTimer(now nack.Time) {
@@ -214,7 +152,7 @@ func (e *Endpoint) onTimer() {
 		return
 	}
 	e.timerAt = 0
-	e.poll()
+	e.progress.Poll()
 	now := e.port.Now()
 	e.core.Advance(now)
 	e.retryHellos(now)
@@ -233,8 +171,8 @@ func (e *Endpoint) runService(cq verbs.CQ, mode Service) {
 			e.mu.Unlock()
 			return
 		}
-		handled := e.poll()
-		hasLeader := e.leading // the leader handles the completions
+		handled := e.progress.Poll()
+		hasLeader := e.progress.Leading() // the leader handles the completions
 		armErr := error(nil)
 		if mode == ServeEvent && !handled {
 			armErr = cq.ReqNotify(true)
