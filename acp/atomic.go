@@ -62,7 +62,6 @@ func issueAtomic[T Word](p *Process, op protocol.AtomicOp, old *T, at GA, compar
 	}
 	p.mu.Lock()
 	defer p.unlockAndNotify()
-	p.noteActivity()
 	return p.issueOp(t, after, -1)
 }
 

@@ -109,7 +109,6 @@ func (p *Process) NewChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 	}
 	p.mu.Lock()
 	defer p.unlockAndNotify()
-	p.noteActivity()
 	ch, err := p.newChannel(sender, receiver, o)
 	if err != nil {
 		return nil, p.newError("create channel", fmt.Sprintf("from rank %d to rank %d", sender, receiver), err)
@@ -252,7 +251,7 @@ func (ch *Channel) failChannel(cause error) {
 			r.complete(cause)
 		}
 	}
-	ch.p.engine.events++
+	ch.p.changes++
 	ch.p.channels.markActive(ch) // calls releaseMemory when nothing is in flight
 }
 
@@ -278,7 +277,7 @@ func (ch *Channel) releaseMemory() {
 	_ = ch.p.memory.unregisterRegion(ch.mem) // nothing is in flight on it
 	ch.mem = nil
 	ch.p.channels.removeEnd(ch)
-	ch.p.engine.events++
+	ch.p.changes++
 }
 
 // controlWord returns a word of the local control block.

@@ -111,7 +111,7 @@ func (t *channelTable) scanRequests(p *Process) {
 			return
 		}
 		atomic.StoreUint64(wordPtr(p.memory.starter.Bytes(), off), 0)
-		p.engine.events++
+		p.changes++
 		if ga.Rank() < p.size && ga.Region() != 0 {
 			p.readRequest(ga)
 		}

@@ -19,7 +19,6 @@ func (p *Process) Copy(to, from GA, n int, after Handle) Handle {
 	}
 	p.mu.Lock()
 	defer p.unlockAndNotify()
-	p.noteActivity()
 	putTo := -1
 	if from.Rank() == p.rank && to.Rank() != p.rank {
 		putTo = to.Rank()

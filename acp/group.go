@@ -46,7 +46,6 @@ func (g *Group) issueOp(t task) {
 	}
 	g.p.mu.Lock()
 	defer g.p.unlockAndNotify()
-	g.p.noteActivity()
 	g.outstanding++
 	g.p.issueGroupOp(g, t, None, -1)
 }
@@ -59,7 +58,7 @@ func (g *Group) Wait(ctx context.Context) error {
 	}
 	g.p.mu.Lock()
 	defer g.p.unlockAndNotify()
-	if err := g.p.waitFor(ctx, g); err != nil {
+	if err := g.p.waitFor(ctx, (*groupDone)(g)); err != nil {
 		return g.p.newError("wait", "", err)
 	}
 	if g.outstanding > 0 {
@@ -70,8 +69,11 @@ func (g *Group) Wait(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// isReady implements condition.
-func (g *Group) isReady() bool { return g.outstanding == 0 || g.p.closed }
+// groupDone is the condition that all operations of a group are complete.
+type groupDone Group
+
+// Ready implements progress.Waitable.
+func (g *groupDone) Ready() bool { return g.outstanding == 0 || g.p.closed }
 
 // onOpDone records the completion of an operation.
 func (g *Group) onOpDone(err *Error) {

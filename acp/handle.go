@@ -116,7 +116,7 @@ func (o *operation) finishOp(err error) {
 		next := heap.Pop(&h.deferred).(*operation)
 		next.task.startTask(next)
 	}
-	o.p.engine.events++
+	o.p.changes++
 }
 
 // completePart records the completion of one of o's accesses.
@@ -158,7 +158,6 @@ func (p *Process) Inquire(h Handle) bool {
 	}
 	p.mu.Lock()
 	defer p.unlockAndNotify()
-	p.noteActivity()
 	if h == All || h == Cont {
 		h = p.handles.issued
 	}
@@ -174,7 +173,7 @@ type completeCond struct {
 	h Handle
 }
 
-func (c completeCond) isReady() bool { return c.p.handles.completed >= c.h || c.p.closed }
+func (c completeCond) Ready() bool { return c.p.handles.completed >= c.h || c.p.closed }
 
 // takeFailures removes and returns the failures of operations up to a handle.
 func (p *Process) takeFailures(upTo Handle) error {

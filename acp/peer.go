@@ -78,7 +78,7 @@ func (p *Process) onPeerLost(rank int, cause error) {
 		}
 	}
 	p.channels.failPeer(rank, cause)
-	p.engine.events++
+	p.changes++
 }
 
 // probeRank starts a liveness probe: an empty put, which the peer's adapter acknowledges or which fails.

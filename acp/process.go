@@ -10,6 +10,7 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/fabric"
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 	"github.com/softrnic/softrnic/internal/adapter"
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/internal/rankaddr"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/verbs"
@@ -23,9 +24,14 @@ type Process struct {
 	dev        verbs.Device
 	net        fabric.Net
 
-	mu     sync.Mutex
-	engine progressEngine
-	closed bool
+	mu             sync.Mutex
+	closed         bool
+	progress       *progress.Engine
+	polling        pollState
+	changes        uint64 // number of events of the network, operations and channels
+	notified       uint64 // changes when the waiters were notified last
+	background     sync.WaitGroup
+	stopBackground context.CancelFunc // nil without a background goroutine
 
 	memory       memory
 	peers        []*peer // by rank: the table that grows with the job
@@ -58,7 +64,7 @@ func Init(open func() (verbs.Device, error), o Options) (*Process, error) {
 		}
 	}
 	p := &Process{manager: o.Manager, o: o, rank: o.Manager.Rank(), size: o.Manager.Size()}
-	p.engine.init(&p.mu)
+	p.progress = progress.New(&p.mu, (*source)(p))
 	if err := p.joinJob(ctx, open); err != nil {
 		return nil, p.newError("init", fmt.Sprintf("job of %d ranks", p.size), errors.Join(err, p.releaseAll(ctx)))
 	}
@@ -104,8 +110,9 @@ func (p *Process) joinJob(ctx context.Context, open func() (verbs.Device, error)
 		return err
 	}
 	if p.o.Progress || p.o.Net == UD { // over UD, an operation queued behind another one is started by a poll
-		p.engine.backgroundDone = make(chan struct{})
-		go p.runBackground()
+		ctx, stop := context.WithCancel(context.Background())
+		p.stopBackground = stop
+		p.background.Go(func() { p.progress.RunIdle(ctx, backgroundInterval) })
 	}
 	return nil
 }
@@ -175,13 +182,14 @@ func (p *Process) releaseAll(ctx context.Context) (err error) {
 	closed := p.closed
 	p.closed = true
 	p.channels.failAll()
-	p.engine.events++
+	p.changes++
 	p.unlockAndNotify()
 	if closed {
 		return nil
 	}
-	if p.engine.backgroundDone != nil {
-		<-p.engine.backgroundDone
+	if p.stopBackground != nil {
+		p.stopBackground()
+		p.background.Wait()
 	}
 	if p.net != nil {
 		err = p.net.Close(ctx)
@@ -204,7 +212,7 @@ func (h *fabricHost) DoLocked(f func()) {
 	p.mu.Lock()
 	defer p.unlockAndNotify()
 	f()
-	p.engine.events++
+	p.changes++
 }
 
 // PeerFound implements fabric.Host.

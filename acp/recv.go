@@ -20,7 +20,7 @@ func (ch *Channel) progressRecv() (watch bool) {
 	}
 	for ch.first != nil && !ch.eof && ch.err == nil && ch.recv.AvailableSlots() > 0 {
 		n := ch.takeSlot(ch.first)
-		ch.p.engine.events++
+		ch.p.changes++
 		switch {
 		case !ch.recv.CreditsDue():
 		case n >= flushMin: // the sender waits for credits rather than this rank for a reply

@@ -32,8 +32,11 @@ const (
 
 func (k requestKind) String() string { return [...]string{"send", "receive", "free"}[k] }
 
-// isReady implements condition.
-func (r *Request) isReady() bool { return r.done || r.ch.p.closed }
+// requestDone is the condition that a request is complete.
+type requestDone Request
+
+// Ready implements progress.Waitable.
+func (r *requestDone) Ready() bool { return r.done || r.ch.p.closed }
 
 // Wait blocks until the request is complete (acp_wait_ch). A send is complete when its buffer may be reused.
 // A receive is complete when its message has arrived; Wait returns its length, or the length of the buffer if
@@ -46,7 +49,7 @@ func (r *Request) Wait(ctx context.Context) (n int, err error) {
 	p := r.ch.p
 	p.mu.Lock()
 	defer p.unlockAndNotify()
-	if err := p.waitFor(ctx, r); err != nil {
+	if err := p.waitFor(ctx, (*requestDone)(r)); err != nil {
 		return 0, p.newError(r.kind.String(), "on "+r.ch.String(), err)
 	}
 	return r.result()
@@ -61,7 +64,6 @@ func (r *Request) Test() bool {
 	p := r.ch.p
 	p.mu.Lock()
 	defer p.unlockAndNotify()
-	p.noteActivity()
 	if !r.done {
 		p.pollProgress()
 	}
@@ -82,7 +84,7 @@ func (r *Request) result() (int, error) {
 func (r *Request) complete(err error) {
 	r.deregister()
 	r.done, r.err, r.buf = true, err, nil
-	r.ch.p.engine.events++
+	r.ch.p.changes++
 }
 
 // deregister invalidates the memory registrations of a request: no peer writes to an advertised buffer any
@@ -107,7 +109,6 @@ func (ch *Channel) pushRequest(kind requestKind, buf []byte, committed bool) *Re
 	r := &Request{ch: ch, buf: buf, kind: kind, committed: committed}
 	p.mu.Lock()
 	defer p.unlockAndNotify()
-	p.noteActivity()
 	switch {
 	case p.closed:
 		r.complete(ErrClosed)
@@ -130,7 +131,7 @@ func (ch *Channel) pushRequest(kind requestKind, buf []byte, committed bool) *Re
 			p.channels.markActive(ch)
 		}
 		ch.advertiseReceives()
-		if kind == sendKind || p.engine.events == p.engine.notified { // a reply, or no event that a reply may follow
+		if kind == sendKind || p.changes == p.notified { // a reply, or no event that a reply may follow
 			p.channels.flushCredits()
 		}
 		p.flushPosted()

@@ -47,7 +47,7 @@ func (ch *Channel) progressSend() (watch bool) {
 		}
 	}
 	if tail := ch.send.Tail(); tail != oldTail {
-		ch.p.engine.events++
+		ch.p.changes++
 		if tail != mirrored {
 			ch.putTail()
 		}

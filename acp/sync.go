@@ -82,7 +82,7 @@ type flagCond struct {
 	off int
 }
 
-func (c flagCond) isReady() bool {
+func (c flagCond) Ready() bool {
 	b := &c.p.barrier
 	if c.p.memory.starter.LoadUint64(c.off) > b.completed {
 		return true
@@ -99,4 +99,4 @@ func (c flagCond) isReady() bool {
 // putsCond is ready when all puts of the barrier are complete.
 type putsCond struct{ p *Process }
 
-func (c putsCond) isReady() bool { return c.p.barrier.outstanding == 0 || c.p.closed }
+func (c putsCond) Ready() bool { return c.p.barrier.outstanding == 0 || c.p.closed }

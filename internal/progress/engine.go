@@ -164,10 +164,16 @@ func (e *Engine) Notify() {
 // Interrupt wakes all waiting goroutines, which call Source.Prepare and check their
 // Waitables again.
 func (e *Engine) Interrupt() {
+	e.RestartBlock()
+	e.wakeFollowers(func(*follower) bool { return true })
+}
+
+// RestartBlock ends the current Source.Block, after which the leader polls and calls it
+// again: a Block that waits for some of the events only must consider new ones.
+func (e *Engine) RestartBlock() {
 	if e.leader != nil {
 		e.ctx.kick.Cancel()
 	}
-	e.wakeFollowers(func(*follower) bool { return true })
 }
 
 // ensureLeader wakes a follower to lead if there is no leader. All followers are unready
