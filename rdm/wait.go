@@ -30,11 +30,12 @@ func (*source) Prepare(progress.Waitable) {}
 // A failure of the CQ fails the endpoint, which ends all waits.
 func (s *source) Block(ctx context.Context) error {
 	n, err := s.port.CQ.PollWait(ctx, s.wcs[:])
-	if err != nil && ctx.Err() == nil {
-		s.pollErr = err
-	}
 	s.received = n
-	return nil
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	s.pollErr = err
+	return err
 }
 
 // Poll implements progress.Source.

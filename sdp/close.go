@@ -41,11 +41,11 @@ func (c *Conn) Close() error {
 	c.postPending()
 	c.readDeadline.cancel()
 	c.writeDeadline.cancel()
-	c.wakeWaiters()
+	c.progress.Notify()
 	c.teardownIfDone()
 	if !c.tornDown {
 		c.lingerTimer = time.AfterFunc(c.lingerTime, c.abort)
-		if !c.polling { // otherwise exitCall of the polling call arms the CQ
+		if !c.progress.Leading() { // otherwise exitCall of the polling call arms the CQ
 			c.armCQ()
 			c.teardownIfDone()
 		}
@@ -80,7 +80,7 @@ func (c *Conn) discardUnread() {
 // teardownIfDone tears down a closed connection that has nothing left to send or to wait for.
 // c.mu must be held.
 func (c *Conn) teardownIfDone() {
-	if !c.closed || c.tornDown || c.polling {
+	if !c.closed || c.tornDown || c.progress.Leading() {
 		return
 	}
 	switch {
@@ -129,7 +129,7 @@ func (c *Conn) teardown() {
 	c.endDeadline.cancel()
 	c.readDeadline.cancel()
 	c.writeDeadline.cancel()
-	c.wakeWaiters()
+	c.progress.Notify()
 	timeout := c.disconnectTimeout()
 	go func() {
 		c.reading.Lock() // wait for pending calls
@@ -151,16 +151,16 @@ func (c *Conn) teardown() {
 func (c *Conn) waitAbortSent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.core.Aborting() {
-		return
-	}
-	limit := newDeadline()
-	limit.set(time.Now().Add(time.Second))
-	for c.core.Aborting() && !limit.expired() {
-		c.waitCompletions(limit)
-	}
-	limit.set(time.Time{})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = c.progress.Wait(ctx, (*abortSent)(c))
 }
+
+// abortSent is the condition that no AbortConn is unacknowledged.
+type abortSent Conn
+
+// Ready implements progress.Waitable.
+func (c *abortSent) Ready() bool { return !c.core.Aborting() }
 
 // disconnectTimeout returns the time to wait for the peer's DREP: 500 ms if the peer does not
 // acknowledge data either, otherwise 5 s.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/place"
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
@@ -42,9 +43,11 @@ type Conn struct {
 	readBuffer int // requested by SetReadBuffer and not granted; 0 for none
 
 	// Service of the connection: by a waiting call (progress.go) or by events (events.go).
-	polling    bool // a waiting call polls the CQ on behalf of all calls
-	waiters    [numWaitConds]*waiter
+	progress   *progress.Engine // a waiting call polls the CQ on behalf of all calls
+	waits      [numWaitConds]connWait
 	wcs        [64]verbs.WC // for the goroutine that polls
+	received   int          // completions in wcs that Block has received
+	pollErr    error        // of the CQ, from Block
 	armed      bool         // the CQ notifies handleInterrupt or serveEvents
 	inHandler  bool         // handleInterrupt runs; slow work is deferred
 	onIdleList bool         // the idle poller has the connection

@@ -250,14 +250,14 @@ func (c *Conn) handleDisconnected() {
 	if c.tornDown {
 		return
 	}
-	if c.polling {
+	if c.progress.Leading() {
 		// Flush errors wake the polling call. Post a receive in case none is posted.
 		_, _ = c.qp.PostRecv([]verbs.RecvWR{{}})
 		return
 	}
 	c.pollCompletions() // handle the data that arrived before
 	c.core.PeerDisconnected(c.cmConn.Err())
-	c.wakeWaiters()
+	c.progress.Notify()
 	c.teardownIfDone()
 }
 

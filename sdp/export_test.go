@@ -175,7 +175,7 @@ func (c *Conn) HoldBack(f func(c *Conn)) (before, after int) {
 func (c *Conn) Heard() (n uint64, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.completions, c.polling
+	return c.completions, c.progress.Leading()
 }
 
 // Interrupt handles the connection's event as the adapter does, while f runs with one of the

@@ -48,7 +48,7 @@ func (c *Conn) startKeepAlive(idle time.Duration) {
 		}
 		if c.silence.sample(uint32(c.completions)) && c.core.SendKeepAlive() {
 			c.postPending()
-			if !c.polling {
+			if !c.progress.Leading() {
 				c.armCQ() // to handle the failure of the probe
 			}
 		}

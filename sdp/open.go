@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
@@ -16,6 +17,10 @@ func (s *Stack) newConn(cfg *protocol.Config) (c *Conn, err error) {
 		stack: s, zeroCopy: s.options.ZeroCopy, lingerTime: s.options.Linger, done: make(chan struct{}),
 		keepAlive:   newKeepAlive(s.options.KeepAlive),
 		endDeadline: newDeadline(), readDeadline: newDeadline(), writeDeadline: newDeadline(), urgentSignal: make(chan struct{}, 1),
+	}
+	c.progress = progress.New(&c.mu, (*source)(c))
+	for w := range c.waits {
+		c.waits[w] = connWait{c, waitCond(w)}
 	}
 	defer func() {
 		if err != nil {

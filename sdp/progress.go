@@ -1,9 +1,9 @@
 package sdp
 
 import (
-	"errors"
-	"os"
+	"context"
 
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -24,6 +24,15 @@ const (
 	waitClosed                     // end of the connection
 	numWaitConds
 )
+
+// A connWait is a waitCond of a connection.
+type connWait struct {
+	c    *Conn
+	cond waitCond
+}
+
+// Ready implements progress.Waitable.
+func (w *connWait) Ready() bool { return w.c.isMet(w.cond) }
 
 // isMet reports whether a waiting call can continue.
 func (c *Conn) isMet(w waitCond) bool {
@@ -61,14 +70,8 @@ func (c *Conn) isMet(w waitCond) bool {
 	return c.tornDown
 }
 
-// A waiter is a blocked call.
-type waiter struct {
-	wake chan struct{}
-}
-
 // waitFor blocks until w is met, d expires or the connection fails. The first waiter polls the CQ
-// on behalf of all (leader/follower) and hands over when it is done. c.mu must be held; it is
-// released while waiting.
+// on behalf of all (package progress). c.mu must be held; it is released while waiting.
 func (c *Conn) waitFor(w waitCond, d *deadline) {
 	if c.core.HeldBytes() > 0 { // events may have made space for held-back data
 		if w == waitReadable && c.writing.TryLock() { // a request may precede the awaited reply; flush it, since nothing will be coalesced
@@ -81,52 +84,54 @@ func (c *Conn) waitFor(w waitCond, d *deadline) {
 	}
 	c.recordBufferUse()
 	for !c.isMet(w) && !d.expired() {
-		if !c.polling {
-			c.waitCompletions(d)
-			continue
-		}
-		self := &waiter{make(chan struct{}, 1)}
-		c.waiters[w] = self
-		ctx := d.ctx
-		c.mu.Unlock()
-		select {
-		case <-self.wake:
-		case <-ctx.Done():
-		}
-		c.mu.Lock()
-		c.waiters[w] = nil
-	}
-	c.wakeWaiters()
-}
-
-// waitCompletions blocks until completions arrive or d expires, and handles them.
-func (c *Conn) waitCompletions(d *deadline) {
-	c.polling = true
-	ctx := d.ctx
-	c.mu.Unlock()
-	n, err := c.cq.PollWait(ctx, c.wcs[:])
-	c.mu.Lock()
-	c.polling = false
-	c.handleCompletions(c.wcs[:n])
-	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		c.failConn(err)
+		_ = c.progress.Wait(d.ctx, &c.waits[w]) // d may have a new context then
 	}
 }
 
-// pollCompletions handles available completions without a system call and reports whether there
-// were any. It does nothing while another call polls, or after teardown.
-func (c *Conn) pollCompletions() (some bool) {
-	for !c.polling && !c.tornDown && c.cq.Len() > 0 {
+// source is the CQ of a connection as the Source of the progress engine.
+type source Conn
+
+// Prepare implements progress.Source.
+func (*source) Prepare(progress.Waitable) {}
+
+// Block implements progress.Source. It receives completions that Poll handles. A failure of the CQ
+// fails the connection, which ends all waits.
+func (s *source) Block(ctx context.Context) error {
+	n, err := s.cq.PollWait(ctx, s.wcs[:])
+	s.received = n
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	s.pollErr = err
+	return err
+}
+
+// Poll implements progress.Source.
+func (s *source) Poll() (handled bool) {
+	c := (*Conn)(s)
+	if n, err := c.received, c.pollErr; n > 0 || err != nil {
+		c.received, c.pollErr = 0, nil
+		c.handleCompletions(c.wcs[:n])
+		if err != nil {
+			c.failConn(err)
+		}
+		return true
+	}
+	for !c.tornDown && c.cq.Len() > 0 {
 		n, err := c.cq.Poll(c.wcs[:])
 		c.handleCompletions(c.wcs[:n])
 		if err != nil {
 			c.failConn(err)
 			return true
 		}
-		some = true
+		handled = true
 	}
-	return some
+	return handled
 }
+
+// pollCompletions handles available completions without a system call and reports whether there
+// were any. It does nothing while another call polls, or after teardown.
+func (c *Conn) pollCompletions() bool { return c.progress.Poll() }
 
 // maxExtraPolls is the number of consecutive polls without a completion after which the writer is
 // no longer considered faster.
@@ -136,7 +141,7 @@ const maxExtraPolls = 4
 // a writer waits for the acknowledgement that advertises the receive; polling before the data
 // runs out saves it that time.
 func (c *Conn) pollForWriter() {
-	if c.polling || c.tornDown {
+	if c.progress.Leading() || c.tornDown {
 		return
 	}
 	c.extraPolls--
@@ -147,6 +152,7 @@ func (c *Conn) pollForWriter() {
 	if err != nil {
 		c.failConn(err)
 	}
+	c.progress.Notify()
 }
 
 // handleCompletions handles completions and posts the resulting requests.
@@ -174,21 +180,6 @@ func (c *Conn) handleCompletions(wcs []verbs.WC) {
 		c.discardUnread()
 	}
 	c.recordBufferUse()
-	c.wakeWaiters()
-}
-
-// wakeWaiters wakes the waiters whose condition is met and, if no call polls, one that will.
-func (c *Conn) wakeWaiters() {
-	needPoller := !c.polling
-	for w, waiter := range c.waiters {
-		if waiter != nil && (needPoller || c.isMet(waitCond(w))) {
-			needPoller = false
-			select {
-			case waiter.wake <- struct{}{}:
-			default:
-			}
-		}
-	}
 }
 
 // postPending posts the requests that the core has built.
@@ -224,7 +215,7 @@ func (c *Conn) exitCall() {
 	c.recordBufferUse()
 	c.calls++
 	switch {
-	case c.tornDown || c.polling:
+	case c.tornDown || c.progress.Leading():
 	case c.needsPromptService():
 		c.armCQ()
 		c.teardownIfDone()
@@ -262,7 +253,7 @@ func (c *Conn) handleEvent() {
 		return
 	}
 	c.applyResize() // deferred by handleInterrupt
-	if c.polling {
+	if c.progress.Leading() {
 		return // the polling call arms the CQ when it exits
 	}
 	if c.needsPromptService() {
@@ -285,7 +276,7 @@ func (c *Conn) handleEvent() {
 func (c *Conn) handOverToEvents() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tornDown || c.armed || c.polling { // a polling call lists the connection again when it exits
+	if c.tornDown || c.armed || c.progress.Leading() { // a polling call lists the connection again when it exits
 		c.onIdleList = false
 		return true
 	}

@@ -174,6 +174,6 @@ func (c *Conn) reclaimMemory(w waitCond, bytes int) {
 	if !c.isMet(w) {
 		c.core.Fail(fmt.Errorf("%w: lent memory not returned within %v of the request", ErrProtocol, timeout))
 		_ = c.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // the adapter no longer accesses the memory
-		c.wakeWaiters()
+		c.progress.Notify()
 	}
 }
