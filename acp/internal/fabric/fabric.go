@@ -3,6 +3,8 @@ package fabric
 import (
 	"context"
 	"errors"
+
+	"github.com/softrnic/softrnic/internal/rankwire"
 )
 
 // Net is the transport of a rank. All methods except Block and Close are called with the host's lock held.
@@ -68,13 +70,7 @@ type Host interface {
 }
 
 // KVS is the key-value space of the process manager, where ranks publish their addresses.
-type KVS interface {
-	Rank() int
-	Size() int
-	JobID() string
-	Put(key, value string) error
-	Get(ctx context.Context, key string) (string, error)
-}
+type KVS = rankwire.Book
 
 // Memory is memory registered by a Net. Its methods are those of verbs.MR.
 type Memory interface {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/softrnic/softrnic/internal/rankwire"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -60,18 +61,11 @@ type SharedCQ struct {
 
 // A Book is the address exchange of the ranks: the key-value space of a process
 // manager.
-type Book interface {
-	Rank() int
-	Size() int
-	JobID() string
-	Put(key, value string) error
-	Get(ctx context.Context, key string) (string, error)
-	Fence(ctx context.Context) error
-}
+type Book = rankwire.Book
 
 // Errors of connections, wrapped with the rank.
 var (
-	ErrRefused = errors.New("fabric: not a rank of this job")
+	ErrRefused = rankwire.ErrRefused
 	ErrClosed  = errors.New("fabric: closed")
 )
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/rankwire"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -88,24 +89,9 @@ func (in *incoming) destroyRetired(k int) {
 	in.hasRetired.Store(len(in.retired) > 0)
 }
 
-// acceptLoop accepts connections of other ranks.
-func (n *Net) acceptLoop(l *cm.Listener) {
-	for {
-		r, err := l.Accept(n.ctx)
-		if err != nil {
-			return
-		}
-		n.goroutines.Go(func() { n.acceptConn(r) })
-	}
-}
-
 // acceptConn accepts one connection. Afterwards the adapter alone serves its operations.
-func (n *Net) acceptConn(r *cm.Request) {
-	rank, err := n.parseHello(r.PrivateData())
-	if err != nil {
-		_ = r.Reject(cm.ConsumerReject, []byte(err.Error()))
-		return
-	}
+func (n *Net) acceptConn(t rankwire.Ticket, r *cm.Request) {
+	rank := t.Rank
 	qp, err := n.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: n.cq, RecvCQ: n.cq, SRQ: n.srq,
 		Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}})
 	if err != nil {

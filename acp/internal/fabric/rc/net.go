@@ -7,6 +7,7 @@ import (
 
 	"github.com/softrnic/softrnic/acp/internal/fabric"
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/rankwire"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -30,11 +31,11 @@ type Net struct {
 	o    Options
 	rank int
 
-	dev verbs.Device
-	pd  verbs.PD
-	cq  verbs.CQ
-	srq verbs.SRQ
-	cm  *cm.Manager
+	dev  verbs.Device
+	pd   verbs.PD
+	cq   verbs.CQ
+	srq  verbs.SRQ
+	wire *rankwire.Wire
 
 	links    []*link          // by rank: the table that grows with the job
 	byQP     map[uint32]*link // by queue pair number

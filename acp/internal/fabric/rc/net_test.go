@@ -13,10 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/acp/internal/fabric"
-	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/rnic"
-	"github.com/softrnic/softrnic/verbs"
 )
 
 // rank is a rank that records its events, with its transport.
@@ -266,28 +264,4 @@ func TestLost(t *testing.T) {
 	require.ErrorIs(t, o.err, fabric.ErrLost)
 	j.pollUntil(func() bool { return p.ends == 1 })
 	require.NoError(t, p.err)
-}
-
-// A process that is not a rank of the job is rejected with the reason.
-func TestForeignConnections(t *testing.T) {
-	j := start(t, 2)
-	r := j.ranks[0]
-	at, port, err := r.net.lookUpAddr(j.ctx, 1)
-	require.NoError(t, err)
-	tickets := map[string][]byte{
-		"nothing":        nil,
-		"something else": make([]byte, helloSize),
-		"itself":         j.ranks[1].net.encodeHello(),
-		"another job":    append(r.net.encodeHello()[:8], 1, 2, 3, 4, 0, 0, 0, 0),
-		"rank 2 of two":  append(r.net.encodeHello()[:12], 0, 0, 0, 2),
-	}
-	for name, ticket := range tickets {
-		qp, err := r.net.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: r.net.cq, RecvCQ: r.net.cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}})
-		require.NoError(t, err)
-		_, err = r.net.cm.Dial(j.ctx, at, qp, cm.DialOptions{PrivateData: ticket, UDPPort: port})
-		var rejected *cm.RejectError
-		require.ErrorAs(t, err, &rejected, name)
-		require.NoError(t, qp.Close())
-	}
-	require.NoError(t, j.do(j.op(fabric.FetchAdd, 0))[0].err, "a rank is")
 }

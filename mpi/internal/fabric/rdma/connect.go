@@ -2,17 +2,12 @@ package rdma
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"net/netip"
-	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/rankwire"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -44,119 +39,33 @@ type link struct {
 // freeSendSlots returns the number of free work requests of the send queue.
 func (l *link) freeSendSlots() int { return sendQueue - int(l.posted-l.completed) }
 
-// A hello is the private data of a client's REQ.
-type hello struct {
-	job  uint64
-	rank uint32
-	rail uint32 // 0 is the first queue pair
-}
-
-const (
-	helloMagic = 0x4d504931 // "MPI1"
-	helloSize  = 20
-)
-
-func (t hello) marshal() []byte {
-	b := binary.BigEndian.AppendUint32(nil, helloMagic)
-	b = binary.BigEndian.AppendUint64(b, t.job)
-	b = binary.BigEndian.AppendUint32(b, t.rank)
-	return binary.BigEndian.AppendUint32(b, t.rail)
-}
-
-// parseHello checks and decodes a hello.
-func (f *Fabric) parseHello(b []byte) (rank int, err error) {
-	if len(b) < helloSize || binary.BigEndian.Uint32(b) != helloMagic {
-		return 0, fmt.Errorf("%w: malformed hello of %d bytes", fabric.ErrRefused, len(b))
-	}
-	if job := binary.BigEndian.Uint64(b[4:]); job != f.jobHash() {
-		return 0, fmt.Errorf("%w: job %#x, want %#x", fabric.ErrRefused, job, f.jobHash())
-	}
-	rank = int(binary.BigEndian.Uint32(b[12:]))
-	if rank >= len(f.links) || rank == f.rank {
-		return 0, fmt.Errorf("%w: rank %d out of range", fabric.ErrRefused, rank)
-	}
-	return rank, nil
-}
-
-// isRail reports whether a hello accepted by parseHello is of a rail.
-func isRail(b []byte) bool { return binary.BigEndian.Uint32(b[16:]) != 0 }
-
-func (f *Fabric) jobHash() uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(f.book.JobID()))
-	return h.Sum64()
-}
-
-func (f *Fabric) marshalHello(rail int) []byte {
-	return hello{f.jobHash(), uint32(f.rank), uint32(rail)}.marshal()
-}
-
-// A rankAddress is the address at which a rank listens, as in the book.
-type rankAddress struct {
-	at      netip.AddrPort // IP address and RDMA-CM port, of both port spaces
-	udpPort uint16         // UDP port of the adapter
-}
-
-func (a rankAddress) String() string { return fmt.Sprintf("%v/%d", a.at, a.udpPort) }
-
-func parseAddress(s string) (a rankAddress, err error) {
-	at, udp, _ := strings.Cut(s, "/")
-	if a.at, err = netip.ParseAddrPort(at); err != nil {
-		return a, err
-	}
-	n, err := strconv.ParseUint(udp, 10, 16)
-	a.udpPort = uint16(n)
-	return a, err
-}
-
-func addressKey(rank int) string { return "rdma-" + strconv.Itoa(rank) }
+// wireMagic begins the tickets of connection requests: "MPI1".
+const wireMagic = 0x4d504931
 
 // startListeners starts to accept connections of higher ranks, and requests of lower
 // ranks to be connected.
 func (f *Fabric) startListeners() (err error) {
-	if f.cm, err = cm.New(f.dev, cm.Options{Retries: f.o.Retries}); err != nil {
-		return err
-	}
-	l, err := f.cm.Listen(0, cm.ListenOptions{NoUC: true})
+	f.wire, err = rankwire.Listen(f.dev, f.book, rankwire.Options{Name: "rdma", Magic: wireMagic, Requests: true, CM: cm.Options{Retries: f.o.Retries}})
 	if err != nil {
 		return err
 	}
-	asks, err := f.cm.ListenUD(l.Addr().Port(), cm.ListenOptions{})
-	if err != nil {
-		return err
-	}
-	a := rankAddress{l.Addr(), f.cm.Addr().Port()}
-	if err := f.book.Put(addressKey(f.rank), a.String()); err != nil {
-		return err
-	}
-	f.work.Go(func() { f.acceptLoop(l) })
-	f.work.Go(func() { f.connectRequestLoop(asks) })
+	f.wire.Serve(f.ctx, f.acceptLink)
+	f.wire.ServeRequests(f.ctx, f.Connect)
 	return nil
 }
 
-// acceptLoop accepts connections: the lower rank is the server (section 3.1).
-func (f *Fabric) acceptLoop(l *cm.Listener) {
-	for {
-		r, err := l.Accept(f.ctx)
-		if err != nil {
-			return
-		}
-		f.work.Go(func() { f.acceptLink(r) })
-	}
-}
-
-func (f *Fabric) acceptLink(r *cm.Request) {
-	rank, err := f.parseHello(r.PrivateData())
-	if err == nil && rank < f.rank {
-		err = fmt.Errorf("%w: rank %d is the server of rank %d", fabric.ErrRefused, rank, f.rank)
-	}
-	if err == nil && isRail(r.PrivateData()) {
-		f.acceptRail(r, rank)
-		return
-	}
+// acceptLink accepts a connection: the lower rank is the server (section 3.1).
+func (f *Fabric) acceptLink(t rankwire.Ticket, r *cm.Request) {
 	var l *link
-	if err == nil {
-		l, err = f.newLink(rank, false)
+	var err error
+	switch {
+	case t.Rank < f.rank:
+		err = fmt.Errorf("%w: rank %d is the server of rank %d", fabric.ErrRefused, t.Rank, f.rank)
+	case t.Channel != 0:
+		f.acceptRail(r, t.Rank)
+		return
+	default:
+		l, err = f.newLink(t.Rank, false)
 	}
 	if err != nil {
 		_ = r.Reject(cm.ConsumerReject, []byte(err.Error()))
@@ -164,7 +73,7 @@ func (f *Fabric) acceptLink(r *cm.Request) {
 	}
 	var v remoteRing
 	f.host.Do(func(*protocol.Core) {
-		l.remoteRing.unmarshal(r.PrivateData()[helloSize:])
+		l.remoteRing.unmarshal(t.Private)
 		v, err = f.createRing(l)
 	})
 	var conn *cm.Conn
@@ -180,21 +89,6 @@ func (f *Fabric) acceptLink(r *cm.Request) {
 		}
 		f.attachConn(l, conn)
 	})
-}
-
-// connectRequestLoop connects to the lower ranks that request it.
-func (f *Fabric) connectRequestLoop(asks *cm.UDListener) {
-	for {
-		r, err := asks.Accept(f.ctx)
-		if err != nil {
-			return
-		}
-		rank, err := f.parseHello(r.PrivateData())
-		_ = r.Reject(cm.UDReject, []byte("heard")) // the rejection is the acknowledgement
-		if err == nil && rank < f.rank {
-			f.host.Do(func(*protocol.Core) { f.startConnect(rank) })
-		}
-	}
 }
 
 // newLink creates a connection's queue pair. There is one connection per rank, but a
@@ -268,7 +162,7 @@ func (f *Fabric) handleHello(l *link) {
 		return
 	}
 	l.up = true
-	f.cm.Notify(l.qp)
+	f.wire.Notify(l.qp)
 	f.host.Core().Resume(l.rank)
 }
 
@@ -296,31 +190,16 @@ func (f *Fabric) Connect(rank int) {
 	})
 }
 
-// connectTimeout is the time limit of a connection.
-const connectTimeout = 60 * time.Second
-
 // connectBackTimeout is the time in which a rank that was asked to connect must do so.
 const connectBackTimeout = 10 * time.Second
 
-// lookupAddress returns the address of a rank from the book.
-func (f *Fabric) lookupAddress(ctx context.Context, rank int) (rankAddress, error) {
-	s, err := f.book.Get(ctx, addressKey(rank))
-	if err != nil {
-		return rankAddress{}, err
-	}
-	return parseAddress(s)
-}
-
 // dialRank connects to a lower rank.
 func (f *Fabric) dialRank(rank int) {
-	ctx, cancel := context.WithTimeout(f.ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(f.ctx, rankwire.ConnectTimeout)
 	defer cancel()
 	var l *link
 	conn, err := func() (*cm.Conn, error) {
-		a, err := f.lookupAddress(ctx, rank)
-		if err != nil {
-			return nil, err
-		}
+		var err error
 		if l, err = f.newLink(rank, true); err != nil {
 			return nil, err
 		}
@@ -328,7 +207,7 @@ func (f *Fabric) dialRank(rank int) {
 		if f.host.Do(func(*protocol.Core) { v, err = f.createRing(l) }); err != nil {
 			return nil, err
 		}
-		return f.cm.Dial(ctx, a.at, l.qp, cm.DialOptions{PrivateData: v.appendTo(f.marshalHello(0)), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
+		return f.wire.Dial(ctx, rank, 0, l.qp, cm.DialOptions{PrivateData: v.appendTo(nil), ConnectOptions: f.o.Connect})
 	}()
 	f.host.Do(func(c *protocol.Core) {
 		if err != nil {
@@ -342,17 +221,13 @@ func (f *Fabric) dialRank(rank int) {
 
 // requestConnect asks a higher rank to connect.
 func (f *Fabric) requestConnect(rank int) {
-	ctx, cancel := context.WithTimeout(f.ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(f.ctx, rankwire.ConnectTimeout)
 	defer cancel()
-	a, err := f.lookupAddress(ctx, rank)
-	if err == nil {
-		_, err = f.cm.DialUD(ctx, a.at, cm.UDDialOptions{UDPPort: a.udpPort, PrivateData: f.marshalHello(0)})
-	}
-	if rejected := (*cm.UDRejectError)(nil); errors.As(err, &rejected) {
-		time.AfterFunc(connectBackTimeout, func() { f.checkConnectedBack(rank) }) // the request was received
+	if err := f.wire.RequestDial(ctx, rank); err != nil {
+		f.host.Do(func(*protocol.Core) { f.failConnect(rank, nil, err) })
 		return
 	}
-	f.host.Do(func(*protocol.Core) { f.failConnect(rank, nil, err) })
+	time.AfterFunc(connectBackTimeout, func() { f.checkConnectedBack(rank) })
 }
 
 // errNoConnectBack says that a rank was asked to connect and did not.
@@ -396,31 +271,25 @@ func (f *Fabric) ConnectAll(ctx context.Context) error {
 	return nil
 }
 
-// disconnectTimeout is the time limit of a disconnect, enough for one retransmission.
-// The peer closes as well: if its reply got lost, it will not reply again.
-const disconnectTimeout = 600 * time.Millisecond
-
 // Close implements fabric.Fabric.
 func (f *Fabric) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, disconnectTimeout)
-	defer cancel()
-	var ends sync.WaitGroup
+	var conns []*cm.Conn
 	f.host.Do(func(*protocol.Core) {
 		f.closed = true
 		for _, l := range f.links {
 			if l != nil && l.conn != nil {
-				ends.Go(func() { _ = l.conn.Disconnect(ctx, nil) })
+				conns = append(conns, l.conn)
 			}
 		}
 		for _, r := range f.rails {
 			if r.conn != nil {
-				ends.Go(func() { _ = r.conn.Disconnect(ctx, nil) })
+				conns = append(conns, r.conn)
 			}
 		}
 	})
-	ends.Wait()
+	rankwire.DisconnectAll(ctx, conns)
 	f.cancel()
-	err := f.cm.Close()
+	err := f.wire.Close()
 	f.work.Wait()
 	for _, r := range f.rails {
 		err = errors.Join(err, r.qp.Close())

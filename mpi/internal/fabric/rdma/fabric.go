@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/rankwire"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -29,11 +29,11 @@ type Fabric struct {
 	shared *fabric.SharedCQ // of the fabric that this one is a part of, or nil
 	rank   int
 
-	dev verbs.Device
-	pd  verbs.PD
-	cq  verbs.CQ
-	srq verbs.SRQ
-	cm  *cm.Manager
+	dev  verbs.Device
+	pd   verbs.PD
+	cq   verbs.CQ
+	srq  verbs.SRQ
+	wire *rankwire.Wire
 
 	links       []*link          // by rank
 	byQP        map[uint32]*link // by queue pair number

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/rankwire"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
@@ -127,17 +128,17 @@ func (f *Fabric) newRail(l *link) (r *rail, err error) {
 
 // dialRails connects the rails of a connection as the client.
 func (f *Fabric) dialRails(l *link) {
-	ctx, cancel := context.WithTimeout(f.ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(f.ctx, rankwire.ConnectTimeout)
 	defer cancel()
-	a, err := f.lookupAddress(ctx, l.rank)
-	for i := 1; i < f.o.Rails && err == nil; i++ {
-		var r *rail
-		if r, err = f.newRail(l); err != nil {
-			break
+	for i := 1; i < f.o.Rails; i++ {
+		r, err := f.newRail(l)
+		if err != nil {
+			return
 		}
-		var conn *cm.Conn
-		conn, err = f.cm.Dial(ctx, a.at, r.qp, cm.DialOptions{PrivateData: f.marshalHello(i), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
-		f.attachRail(r, conn, err)
+		conn, err := f.wire.Dial(ctx, l.rank, i, r.qp, cm.DialOptions{ConnectOptions: f.o.Connect})
+		if f.attachRail(r, conn, err); err != nil {
+			return
+		}
 	}
 }
 
