@@ -16,7 +16,7 @@ var completionOp = [...]verbs.WCOpcode{
 // completeHead removes w, the head of the send queue, and completes it
 // successfully.
 func (c *Core) completeHead(w *sendWQE) {
-	if w.consumesRecv() || c.typ != verbs.RC && !w.isLocal() {
+	if c.transport.countsMessage(w) {
 		c.counters.RDMASends++
 	}
 	if w.flags&verbs.SendSignaled != 0 || c.signalAll {

@@ -140,7 +140,7 @@ func TestWindowBoundsBytesInFlight(t *testing.T) {
 	most := 32<<10 + 1024 + PacketCost
 	for len(p.a.wcs) == 0 {
 		pkts := p.drain(p.a)
-		require.LessOrEqual(t, p.a.inFlight(), most)
+		require.LessOrEqual(t, p.a.unackedBytes(), most)
 		require.NotEmpty(t, pkts)
 		p.deliver(p.b, pkts...)
 		p.deliver(p.a, p.drain(p.b)...)

@@ -42,13 +42,14 @@ type Config struct {
 // false, and call DrainAck when the acknowledgement should not be delayed any
 // longer.
 type Core struct {
-	host   Host
-	mem    Memory
-	shared SharedQueue
-	num    uint32
-	typ    verbs.QPType
-	class  wire.Class
-	state  verbs.QPState
+	host      Host
+	mem       Memory
+	shared    SharedQueue
+	num       uint32
+	typ       verbs.QPType
+	class     wire.Class
+	transport transport
+	state     verbs.QPState
 
 	signalAll    bool
 	noCredits    bool
@@ -58,6 +59,8 @@ type Core struct {
 	path         wire.Path // of the peer (RC, UC)
 	mtu          uint32    // of the path
 	portMTU      uint32
+	maxMessage   uint64 // of a SEND or WRITE
+	fixedQKey    uint32 // of GSI, else 0
 	pkey         uint16
 
 	requester
@@ -126,28 +129,38 @@ type responder struct {
 func New(cfg Config) *Core {
 	c := &Core{
 		host: cfg.Host, mem: cfg.Memory, shared: cfg.Shared, num: cfg.Num, typ: cfg.Type,
-		signalAll: cfg.SignalAll, noCredits: cfg.NoCredits, confirmSends: cfg.ConfirmSends && cfg.Type != verbs.RC, cap: cfg.Cap, pkey: wire.DefaultPKey,
-	}
-	switch cfg.Type {
-	case verbs.RC:
-		c.class = wire.ClassRC
-	case verbs.UC:
-		c.class = wire.ClassUC
-	default:
-		c.class = wire.ClassUD
+		signalAll: cfg.SignalAll, noCredits: cfg.NoCredits, cap: cfg.Cap, pkey: wire.DefaultPKey,
 	}
 	c.sq.limit, c.sq.maxSGE, c.sq.maxInline = uint32(cfg.Cap.MaxSendWR), max(1, cfg.Cap.MaxSendSGE), cfg.Cap.MaxInlineData
 	c.rq.limit, c.rq.maxSGE = uint32(cfg.Cap.MaxRecvWR), max(1, cfg.Cap.MaxRecvSGE)
 	c.readLimit = readLimit(cfg.LocalBuffer)
-	if cfg.MaxRDMA > 0 && cfg.Type == verbs.UD {
-		c.rdma = newRDMA(cfg.MaxRDMA)
-	}
 	c.portMTU = MaxMTU
 	if cfg.PortMTU > 0 {
 		c.portMTU = uint32(cfg.PortMTU)
 	}
+	c.chooseTransport(cfg)
 	c.resetAll()
 	return c
+}
+
+// chooseTransport sets the transport of the type.
+func (c *Core) chooseTransport(cfg Config) {
+	c.maxMessage, c.confirmSends = MaxMessage, cfg.ConfirmSends
+	switch cfg.Type {
+	case verbs.RC:
+		c.class, c.transport, c.confirmSends = wire.ClassRC, rc{c}, false
+	case verbs.UC:
+		c.class, c.transport = wire.ClassUC, uc{unreliable{c}}
+	default:
+		c.class, c.transport, c.maxMessage = wire.ClassUD, ud{unreliable{c}}, uint64(c.portMTU)
+		switch {
+		case cfg.Type == verbs.GSI:
+			c.fixedQKey = GSIQKey
+		case cfg.MaxRDMA > 0:
+			c.rdma = newRDMA(cfg.MaxRDMA)
+			c.transport = udRDMA{ud{unreliable{c}}}
+		}
+	}
 }
 
 // readLimit returns the maximum read data in flight for a receive buffer, which
@@ -165,20 +178,12 @@ func (c *Core) Type() verbs.QPType { return c.typ }
 // State returns the current state.
 func (c *Core) State() verbs.QPState { return c.state }
 
-// HasRDMA reports whether RDMA over UD is enabled.
-func (c *Core) HasRDMA() bool { return c.rdma != nil }
-
 // Counters returns the counters.
 func (c *Core) Counters() Counters { return c.counters }
 
 // InFlight returns the number of unacknowledged bytes in the window. Each
 // packet counts with its payload and PacketCost.
-func (c *Core) InFlight() int {
-	if c.typ != verbs.RC {
-		return 0
-	}
-	return c.inFlight()
-}
+func (c *Core) InFlight() int { return c.transport.inFlight() }
 
 // PeerPath returns the path to the peer of a connected queue pair.
 func (c *Core) PeerPath() wire.Path { return c.path }
@@ -203,13 +208,13 @@ func (c *Core) Queued() (send, recv int) { return c.sq.len(), c.rq.len() }
 // nothing completes before the next post. Receives of a shared queue do not
 // count.
 func (c *Core) CanComplete() (send, recv bool) {
-	return c.sq.len() > 0 || c.rdma != nil && c.rdma.ops > 0, c.rq.len() > 0 || c.msg.held
+	return c.sq.len() > 0 || c.transport.busy(), c.rq.len() > 0 || c.msg.held
 }
 
 // resetAll discards all requests and attributes.
 func (c *Core) resetAll() {
 	c.ReleaseSharedRecv()
-	c.resetRDMA()
+	c.transport.reset()
 	c.state = sReset
 	c.attr = verbs.QPAttr{}
 	c.path = wire.Path{}

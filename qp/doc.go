@@ -42,16 +42,18 @@
 //	PostSend            post.go                HandlePacket         packet.go
 //	   | checked, copied                          | state, source, P_Key
 //	   v                                          v
-//	sendQueue           wqe.go                 handleRequest        responder.go
-//	   |                                          | PSN: next, ahead, or seen before
-//	   v                                          v
-//	Drain               drain.go               receiveSend, receiveWrite ...
-//	   v                                          | permission, a posted receive (inbound.go)
-//	sendRequests        requester.go              v
-//	   | PSNs, window, credits, fence          scatter, writeMemory gather.go
-//	   v                                          | into the application's memory
-//	sendData, sendRead ...                        v
-//	   | headers, gathered data                completeRecv         inbound.go
+//	sendQueue           wqe.go                 rc.handlePacket      rc.go
+//	   |                                          v
+//	   |                                       handleRequest        responder.go
+//	   v                                          | PSN: next, ahead, or seen before
+//	Drain, rc.drain     drain.go, rc.go           v
+//	   v                                       receiveSend, receiveWrite ...
+//	sendRequests        requester.go              | permission, a posted receive (inbound.go)
+//	   | PSNs, credits, fence                     v
+//	   v                                       scatter, writeMemory gather.go
+//	rc.sendPacket       rc.go                     | into the application's memory
+//	   | window, headers, gathered data           v
+//	   |                                       completeRecv         inbound.go
 //	   v                                          v
 //	Out ------- SEND, WRITE, READ -------->    acceptPacket         responder.go
 //	                                              | schedules the acknowledgement
@@ -65,8 +67,9 @@
 //	   v
 //	Host.Complete
 //
-// UC uses a subset of this path: unreliable.go; UD another one: datagram.go. RDMA
-// over UD has a path of its own, in files that correspond: peer_post.go,
+// The four transports rc, uc, ud and udRDMA implement one interface (transport.go),
+// which New chooses. UC uses a subset of this path: uc.go; UD another one: ud.go. RDMA
+// over UD (udrdma.go) has a path of its own, in files that correspond: peer_post.go,
 // peer_request.go, peer_serve.go and peer_response.go.
 //
 // state.go lists the attributes of each state transition and the work requests of

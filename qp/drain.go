@@ -1,8 +1,6 @@
 package qp
 
 import (
-	"math"
-
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -11,49 +9,17 @@ import (
 // Drain builds the packets that are ready: responses and NAKs, congestion
 // notifications, then requests. It reports whether the batch is full and
 // packets may remain. A pending acknowledgement is left to DrainAck.
-func (c *Core) Drain(now reliability.Time, out Out) bool {
-	if c.typ == verbs.RC {
-		for r := c.res.NextPending(); r != nil; r = c.res.NextPending() {
-			if !c.sendResponse(now, out, r) {
-				return true
-			}
-		}
-		if c.acks.NAKPending() && !c.sendAck(now, out) {
-			return true
-		}
-	}
-	if c.cnpDue && !c.sendCNP(now, out) {
-		return true
-	}
-	if c.rdma != nil {
-		return c.sendReplies(now, out) || c.sendRequests(now, out) || c.sendRDMA(now, out)
-	}
-	return c.sendRequests(now, out)
-}
+func (c *Core) Drain(now reliability.Time, out Out) bool { return c.transport.drain(now, out) }
 
 // HasPendingAck reports whether an acknowledgement is pending for DrainAck.
-func (c *Core) HasPendingAck() bool {
-	return c.acks.Pending() || c.rdma != nil && len(c.rdma.ackPeers) > 0
-}
+func (c *Core) HasPendingAck() bool { return c.transport.hasPendingAck() }
 
 // DrainAck builds the pending acknowledgement, unless it would overtake
 // responses that Drain has not built yet. It reports whether the batch is full.
-func (c *Core) DrainAck(now reliability.Time, out Out) bool {
-	if c.rdma != nil {
-		return c.rdma.replies.Len() == 0 && c.sendRDMAAcks(now, out)
-	}
-	return c.acks.Pending() && c.res.NextPending() == nil && !c.sendAck(now, out)
-}
+func (c *Core) DrainAck(now reliability.Time, out Out) bool { return c.transport.drainAck(now, out) }
 
 // ExpireDelayedAck makes a delayed acknowledgement pending now.
-func (c *Core) ExpireDelayedAck() {
-	if at := c.acks.Deadline(); at != 0 {
-		c.acks.Advance(at)
-	}
-	if c.rdma != nil {
-		c.rdma.scheduleDueAcks(math.MaxInt64)
-	}
-}
+func (c *Core) ExpireDelayedAck() { c.transport.expireDelayedAck() }
 
 // sendAck builds the pending acknowledgement or NAK.
 func (c *Core) sendAck(now reliability.Time, out Out) bool {
@@ -176,14 +142,6 @@ func (c *Core) failVanishedRead(now reliability.Time, r *reliability.Resource, f
 // cnpSpacing is the minimum interval between congestion notifications in
 // nanoseconds.
 const cnpSpacing = 50 * reliability.Microsecond
-
-// onCongestionMark handles a packet with an ECN congestion mark.
-func (c *Core) onCongestionMark(now reliability.Time) {
-	c.counters.ECNMarked++
-	if c.class != wire.ClassUD && (c.cnpLast == 0 || now-c.cnpLast >= cnpSpacing) {
-		c.cnpDue, c.cnpLast = true, now
-	}
-}
 
 // sendCNP builds a congestion notification packet.
 func (c *Core) sendCNP(now reliability.Time, out Out) bool {

@@ -8,16 +8,10 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// failSend fails w, the head of the send queue. RC enters ERR; UC and UD, which
-// fail only locally, enter SQE.
+// failSend fails w, the head of the send queue, and the queue pair with it.
 func (c *Core) failSend(now reliability.Time, w *sendWQE, status verbs.WCStatus, failure *verbs.Failure) {
 	c.failHead(w, status, failure)
-	if c.typ == verbs.RC {
-		c.setState(now, sErr)
-		return
-	}
-	c.setState(now, sSQE)
-	c.flushSends(now)
+	c.transport.afterFailure(now)
 }
 
 // failHead completes w, the head of the send queue, with an error.
@@ -106,7 +100,7 @@ func (c *Core) failResponse(now reliability.Time, p *wire.Packet, mismatch strin
 func (c *Core) flushAll(now reliability.Time) {
 	c.retry.Stop()
 	c.ConfirmSent()
-	c.flushRDMA()
+	c.transport.flush()
 	for c.sq.head != c.sq.tail {
 		c.flushHead(now, c.sq.wqeAt(c.sq.head))
 	}
@@ -119,7 +113,7 @@ func (c *Core) flushAll(now reliability.Time) {
 // flushSends completes all send requests with WR_FLUSH_ERR.
 func (c *Core) flushSends(now reliability.Time) {
 	c.ConfirmSent()
-	c.flushRDMA()
+	c.transport.flush()
 	for c.sq.head != c.sq.tail {
 		c.flushOne(c.sq.wqeAt(c.sq.head))
 	}

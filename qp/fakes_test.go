@@ -188,7 +188,7 @@ func checkInvariants(t testing.TB, c *Core) {
 	if c.typ != verbs.RC || c.state != sRTS && c.state != sSQD {
 		return
 	}
-	ok(c.inFlight() >= 0, "%d bytes in flight", c.inFlight())
+	ok(c.unackedBytes() >= 0, "%d bytes in flight", c.unackedBytes())
 	ok(c.rdOut <= uint32(c.attr.MaxRdAtomic), "%d reads and atomics outstanding", c.rdOut)
 	out, bytes := c.rdOut, c.rdBytes
 	c.recountReads()

@@ -147,7 +147,7 @@ func (c *Core) setState(now reliability.Time, to verbs.QPState) {
 	case to == sErr && from != sErr:
 		c.flushAll(now)
 	case to == sRTS:
-		c.configureRequester()
+		c.transport.configure()
 		c.drained = false
 	case to == sSQD:
 		c.checkDrained()
@@ -168,29 +168,6 @@ func ackTimeout(code uint8) int64 {
 		return 0
 	}
 	return max(int64(verbs.AckTimeout(code)), MinAckTimeout)
-}
-
-// configureRequester applies the timing attributes to the requester.
-func (c *Core) configureRequester() {
-	if c.typ != verbs.RC {
-		return
-	}
-	peer := int(c.attr.AV.PeerBuffer)
-	c.softrnicPeer = peer > 0
-	c.retry.Configure(ackTimeout(c.attr.Timeout), c.attr.RetryCnt, c.attr.RNRRetry, c.softrnicPeer)
-	timeout := int64(verbs.AckTimeout(c.attr.Timeout))
-	c.peerDelaysAcks = c.softrnicPeer && (timeout == 0 || timeout >= reliability.DelayedAckProbe)
-	if c.top == c.una && c.window.Size() == 0 {
-		c.window.Reset(int(c.mtu), peer)
-		c.readWindow.ResetReads(int(c.mtu), int(c.readLimit), c.softrnicPeer)
-		c.credits.Reset(c.noCredits)
-	}
-	// Reads are split so that the responses never overrun the local receive
-	// buffer. A part is large enough to amortize its request, and small enough
-	// that several can be outstanding.
-	part := c.readLimit / uint32(max(1, min(c.attr.MaxRdAtomic, 8)))
-	part = max(part, min(64<<10, c.readLimit/2))
-	c.readPart = max(part/c.mtu, 1) * c.mtu
 }
 
 // sqIdle reports whether no started request is incomplete.

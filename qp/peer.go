@@ -131,26 +131,8 @@ const MaxRDMA = 1 << 16
 
 func newRDMA(most int) *rdma { return &rdma{peers: map[uint32]*Peer{}, maxOps: most} }
 
-// resetRDMA removes all peers, and all operations without completing them.
-func (c *Core) resetRDMA() {
-	if c.rdma == nil {
-		return
-	}
-	for _, p := range c.rdma.peers {
-		p.closed = true
-	}
-	c.rdma = newRDMA(c.rdma.maxOps)
-}
-
-// flushRDMA completes all operations with WCWRFlushErr.
-func (c *Core) flushRDMA() {
-	if c.rdma == nil {
-		return
-	}
-	for len(c.rdma.busy) > 0 {
-		c.rdma.busy[0].failAll(verbs.WCWRFlushErr, flushed)
-	}
-}
+// HasRDMA reports whether RDMA over UD is enabled.
+func (c *Core) HasRDMA() bool { return c.rdma != nil }
 
 // A slot is a request packet in flight.
 type slot struct {

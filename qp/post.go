@@ -6,7 +6,6 @@ import (
 	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire"
 )
 
 // MaxMessage is the maximum message length in bytes (IBTA volume 1, 9.4.1).
@@ -20,7 +19,7 @@ func (c *Core) PostSend(now reliability.Time, wrs []verbs.SendWR) (int, error) {
 			Detail: "state " + c.state.String() + "; modify it to RTS first"}
 	}
 	for i := range wrs {
-		if err := c.postSend(&wrs[i]); err != nil {
+		if err := c.transport.post(&wrs[i]); err != nil {
 			if c.state == sErr || c.state == sSQE {
 				c.flushSends(now)
 			}
@@ -33,10 +32,8 @@ func (c *Core) PostSend(now reliability.Time, wrs []verbs.SendWR) (int, error) {
 	return len(wrs), nil
 }
 
+// postSend queues a request in the send queue.
 func (c *Core) postSend(wr *verbs.SendWR) error {
-	if c.rdma != nil && isRDMA(wr.Opcode) {
-		return c.postRDMA(wr)
-	}
 	if c.sq.full() {
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrQueueFull}
 	}
@@ -50,14 +47,9 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 	if err != nil {
 		return err
 	}
-	var route *wire.Path
-	if c.class == wire.ClassUD {
-		if route = c.host.Path(wr.AH); route == nil {
-			return c.invalidError("post send", "a datagram requires an AH of this adapter")
-		}
-		if wr.RemoteQPN == 0 || wr.RemoteQPN > wire.QPNMask {
-			return c.invalidError("post send", "remote QPN 0x%x: want 1 to 0xffffff", wr.RemoteQPN)
-		}
+	route, err := c.transport.route(wr)
+	if err != nil {
+		return err
 	}
 	inline := wr.Flags&verbs.SendInline != 0 && !isLocal(wr.Opcode)
 	i := c.sq.push(inline)
@@ -111,8 +103,8 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 				Detail: fmt.Sprintf("%d bytes of inline data, MaxInlineData is %d", n, c.sq.maxInline)}
 		case len(wr.SGList) != 0:
 			return 0, c.invalidError("post send", "inline data must be in InlineData, not in SGList")
-		case c.class == wire.ClassUD && n > int(c.portMTU):
-			return 0, c.tooLongError(uint64(n), uint64(c.portMTU))
+		case uint64(n) > c.maxMessage:
+			return 0, c.tooLongError(uint64(n), c.maxMessage)
 		}
 		return uint32(n), nil
 	}
@@ -121,12 +113,8 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 			Detail: fmt.Sprintf("%d scatter/gather elements, MaxSendSGE is %d", len(wr.SGList), c.sq.maxSGE)}
 	}
 	n := listLength(wr.SGList)
-	most := uint64(MaxMessage)
-	if c.class == wire.ClassUD {
-		most = uint64(c.portMTU)
-	}
-	if n > most {
-		return 0, c.tooLongError(n, most)
+	if n > c.maxMessage {
+		return 0, c.tooLongError(n, c.maxMessage)
 	}
 	if isAtomic(wr.Opcode) && n != 8 {
 		return 0, c.invalidError("post send", "an atomic returns 8 bytes, the list has %d", n)

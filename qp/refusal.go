@@ -31,21 +31,8 @@ func (c *Core) OnSendRefused(now reliability.Time, head []byte, refusal *verbs.R
 	}
 	bth := wire.ParseBTH(head)
 	info := bth.Opcode.Info()
-	switch {
-	case !info.Valid:
-	case info.Class == wire.ClassUDX:
-		if c.rdma != nil && info.Request {
-			c.rdma.onSendRefused(now, bth, refusal)
-		}
-	case info.Class != c.class:
-	case !info.Request:
-		if info.Operation == wire.OpReadResponse && refusal.TooLarge() {
-			c.onResponseRefused(now, bth.PSN, refusal)
-		}
-	case c.typ == verbs.RC:
-		c.onRequestRefused(now, bth.PSN, refusal)
-	case !refusal.Transient() && !refusal.ICMP:
-		c.unsent = append(c.unsent, unsentPacket{bth.PSN, refusal})
+	if info.Valid {
+		c.transport.onSendRefused(now, bth, info, refusal)
 	}
 }
 
@@ -122,36 +109,4 @@ func (c *Core) pruneUnsent() {
 		}
 	}
 	c.unsent = nil
-}
-
-// onSendRefused records a refused request packet to an RDMA peer.
-func (r *rdma) onSendRefused(now reliability.Time, bth wire.BTH, refusal *verbs.RefusedError) {
-	for _, p := range r.busy {
-		if p.qpn == bth.DestQPN && p.path.Dst.Addr().WithZone("") == refusal.Peer.Addr().WithZone("") && p.findInFlight(bth.PSN) != nil {
-			p.onRequestRefused(now, refusal)
-			return
-		}
-	}
-}
-
-// refusedRetries is the number of retries after attempts that the system
-// refused to send, as with retry_cnt 7. The operations to the peer then fail.
-const refusedRetries = 7
-
-// onRequestRefused counts each refused attempt once.
-func (p *Peer) onRequestRefused(now reliability.Time, refusal *verbs.RefusedError) {
-	p.lastRefusal = refusal
-	if refusal.Transient() || p.attemptRefused {
-		return
-	}
-	if p.refusals++; p.refusals > refusedRetries {
-		p.core.counters.RetryExceededErr++
-		f := refusal.Failure()
-		f.PSN, f.Retries = uint32(p.una), refusedRetries
-		p.failAll(verbs.WCRetryExcErr, f)
-		return
-	}
-	p.attemptRefused = true
-	p.deadline = now + reliability.RefusedPause
-	p.core.rdma.deadline = reliability.Earlier(p.core.rdma.deadline, p.deadline)
 }

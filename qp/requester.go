@@ -23,8 +23,8 @@ func (c *Core) windowPosition(w *sendWQE, psn wire.PSN) uint64 {
 	return pos
 }
 
-// inFlight returns the number of bytes sent and not acknowledged.
-func (c *Core) inFlight() int {
+// unackedBytes returns the number of bytes sent and not acknowledged.
+func (c *Core) unackedBytes() int {
 	if c.next == c.una {
 		return 0
 	}
@@ -68,7 +68,7 @@ func (c *Core) sendRequests(now reliability.Time, out Out) bool {
 		if !w.started && !c.startRequest(w) {
 			return false
 		}
-		switch c.sendPacket(now, out, w) {
+		switch c.transport.sendPacket(now, out, w) {
 		case blocked:
 			return false
 		case full:
@@ -94,14 +94,9 @@ func (c *Core) startRequest(w *sendWQE) bool {
 	if w.flags&verbs.SendFence != 0 && c.rdOut > 0 {
 		return false
 	}
-	if c.typ == verbs.RC && !c.credits.Allows(w.consumesRecv()) {
-		if !c.stalled {
-			c.stalled = true
-			c.counters.CreditStalls++
-		}
+	if !c.transport.mayStart(w) {
 		return false
 	}
-	c.stalled = false
 	w.first = c.top
 	w.last = c.top.Add(w.packetCount(c.mtu) - 1)
 	w.base = c.endPos
@@ -113,25 +108,13 @@ func (c *Core) startRequest(w *sendWQE) bool {
 	return true
 }
 
-// sendPacket builds the packet of w at c.next.
-func (c *Core) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
-	switch {
-	case c.class == wire.ClassUD:
-		return c.sendDatagram(now, out, w)
-	case w.op == verbs.WRRDMARead:
-		return c.sendRead(now, out, w)
-	case w.isAtomic():
-		return c.sendAtomic(now, out, w)
-	}
-	return c.sendData(now, out, w)
-}
-
 // minZeroCopy is the minimum payload in bytes that is sent from the
 // application's memory without a copy.
 const minZeroCopy = 2048
 
-// sendData builds one packet of a SEND or WRITE.
-func (c *Core) sendData(now reliability.Time, out Out, w *sendWQE) outcome {
+// buildData builds one packet of a SEND or WRITE, which requests no acknowledgement. If
+// zeroCopy is set, out may refer to the application's memory.
+func (c *Core) buildData(now reliability.Time, out Out, w *sendWQE, zeroCopy bool) (b []byte, info *wire.Info, o outcome) {
 	off := uint32(c.next.Sub(w.first)) * c.mtu
 	n := min(c.mtu, w.length-off)
 	last := off+n == w.length
@@ -142,34 +125,22 @@ func (c *Core) sendData(now reliability.Time, out Out, w *sendWQE) outcome {
 	}
 	imm := last && (w.op == verbs.WRSendWithImm || w.op == verbs.WRRDMAWriteWithImm)
 	split := c.splitsWrite(w)
-	info := wire.Compose(c.class, op, off == 0 || split, last || split, imm, last && w.op == verbs.WRSendWithInv).Info()
+	info = wire.Compose(c.class, op, off == 0 || split, last || split, imm, last && w.op == verbs.WRSendWithInv).Info()
 	pad := wire.PadFor(int(n))
 	total := info.HeaderLen + int(n) + pad + wire.ICRCLen
 
-	fillsWindow := false // this packet fills the window
-	if c.typ == verbs.RC {
-		inFlight := c.inFlight()
-		if !c.window.Allows(inFlight, c.minBurst(w, off)) {
-			if c.sinceAckReq == 0 {
-				return blocked
-			}
-			c.forceAckReq = true // send one more packet to get an acknowledgement, so that the window moves
-		}
-		fillsWindow = !c.window.Allows(inFlight+int(n)+PacketCost, int(c.mtu)+PacketCost)
-	}
 	var src []byte
 	if w.inline == 0 {
 		var m memFault
 		if src, m = c.resolveSource(c.sq.sglAt(c.cur), off, n); !m.ok() {
-			return c.failSource(now, w, m)
+			return nil, nil, c.failSource(now, w, m)
 		}
 	}
-	var b []byte
-	zeroCopy := len(src) >= minZeroCopy && pad == 0 && c.typ == verbs.RC && !c.next.Less(c.top)
+	zeroCopy = zeroCopy && len(src) >= minZeroCopy && pad == 0
 	if zeroCopy {
 		if off%probeAhead == 0 {
 			if m := c.probeSource(&c.sq.sglAt(c.cur)[0], off, w.length); !m.ok() {
-				return c.failSource(now, w, m)
+				return nil, nil, c.failSource(now, w, m)
 			}
 		}
 		b = out.NextZeroCopy(&c.path, info.HeaderLen, src)
@@ -177,28 +148,24 @@ func (c *Core) sendData(now reliability.Time, out Out, w *sendWQE) outcome {
 		b = out.Next(&c.path, total)
 	}
 	if b == nil {
-		return full
+		return nil, nil, full
 	}
 	if !zeroCopy {
 		if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+int(n)+pad], w, src, off, n); !m.ok() {
 			out.Cancel()
-			return c.failSource(now, w, m)
+			return nil, nil, c.failSource(now, w, m)
 		}
 	}
 	bth := wire.BTH{
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next,
-		SE:     last && w.flags&verbs.SendSolicited != 0 && w.consumesRecv(),
-		AckReq: c.typ == verbs.RC && c.wantsAck(w, last, fillsWindow),
-		More:   split && !last,
+		SE:   last && w.flags&verbs.SendSolicited != 0 && w.consumesRecv(),
+		More: split && !last,
 	}
 	bth.Put(b)
 	if info.RETH {
 		h := wire.RETH{VA: w.remote, RKey: w.rkey, Length: w.length}
 		if split {
 			h.VA, h.Length = w.remote+uint64(off), n
-			if !c.next.Less(c.top) {
-				c.credits.StartMessage(imm)
-			}
 		}
 		h.Put(b[wire.BTHLen:])
 	}
@@ -209,8 +176,7 @@ func (c *Core) sendData(now reliability.Time, out Out, w *sendWQE) outcome {
 		wire.IETH{RKey: w.immInv}.Put(b[info.HeaderLen-wire.IETHLen:])
 	}
 	c.counters.SentBytes += uint64(n)
-	c.onPacketSent(now, w, info.Opcode, 1, bth.AckReq)
-	return sent
+	return b, info, sent
 }
 
 // failSource fails w, the request at cur, because its source cannot be read. It
@@ -287,32 +253,25 @@ func (c *Core) minBurst(w *sendWQE, off uint32) int {
 
 // onPacketSent advances past a packet of psns PSNs that was built.
 func (c *Core) onPacketSent(now reliability.Time, w *sendWQE, op wire.Opcode, psns int, ackReq bool) {
-	c.recorder.addPacket(now, true, op, c.next, uint8(0))
+	psn := c.next
+	c.recorder.addPacket(now, true, op, psn, uint8(0))
 	c.counters.SentPkts++
-	if c.next.Less(c.top) {
+	switch {
+	case psn.Less(c.top):
 		c.counters.Retransmitted++
 		c.rtt.StopTiming()
-	} else if ackReq && c.typ == verbs.RC {
-		c.rtt.OnSent(now, c.next)
-		c.lastAckReq, c.ackReqInFlight = c.next, true
+	case ackReq:
+		c.rtt.OnSent(now, psn)
+		c.lastAckReq, c.ackReqInFlight = psn, true
 	}
-	c.next = c.next.Add(psns)
+	c.next = psn.Add(psns)
 	if c.top.Less(c.next) {
 		c.top = c.next
 	}
-	if c.typ == verbs.RC {
-		c.retry.OnSent(now, ackReq, &c.rtt)
-	}
 	if w.last.Less(c.next) {
 		c.cur++
-		if c.typ != verbs.RC {
-			c.una = c.next
-			if !c.confirmSends {
-				c.completeHead(w)
-				c.checkDrained()
-			}
-		}
 	}
+	c.transport.onSent(now, w, psn, ackReq)
 }
 
 // goBack makes the oldest unacknowledged packet the next to send (go-back-N).

@@ -88,7 +88,7 @@ func (c *Core) handleAck(now reliability.Time, p *wire.Packet) wire.Drop {
 // whether a read or atomic at or before psn is unanswered, which means that its
 // response was lost.
 func (c *Core) ackThrough(now reliability.Time, psn wire.PSN) (lost bool) {
-	before, beforeUna := c.inFlight(), c.una
+	before, beforeUna := c.unackedBytes(), c.una
 	for c.sq.head != c.sq.tail {
 		w := c.sq.wqeAt(c.sq.head)
 		if !w.started {
@@ -113,7 +113,7 @@ func (c *Core) ackThrough(now reliability.Time, psn wire.PSN) (lost bool) {
 	}
 	if c.una != beforeUna {
 		c.onProgress(now)
-		c.window.OnAck(max(0, before-c.inFlight()))
+		c.window.OnAck(max(0, before-c.unackedBytes()))
 	}
 	c.checkDrained()
 	return lost

@@ -6,6 +6,34 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
+// uc is the unreliable connection.
+type uc struct{ unreliable }
+
+// checkPacket implements transport.
+func (t uc) checkPacket(p *wire.Packet) wire.Drop { return t.checkConnected(p) }
+
+// handlePacket implements transport.
+func (t uc) handlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
+	if t.handleConnected(now, p) {
+		return wire.DropNone
+	}
+	return t.handleUC(now, p)
+}
+
+// drain implements transport.
+func (t uc) drain(now reliability.Time, out Out) bool {
+	return t.cnpDue && !t.sendCNP(now, out) || t.sendRequests(now, out)
+}
+
+// sendPacket implements transport.
+func (t uc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
+	_, info, o := t.buildData(now, out, w, false)
+	if o == sent {
+		t.onPacketSent(now, w, info.Opcode, 1, false)
+	}
+	return o
+}
+
 // handleUC handles a packet of a UC peer. A message is delivered completely or
 // not at all: after a gap, or a packet that cannot be executed, the rest of the
 // message is dropped until the next FIRST or ONLY. The receive in use is kept

@@ -11,6 +11,41 @@ import (
 // GSIQKey is the well-known Q_Key of the general services interface.
 const GSIQKey = 0x80010000
 
+// ud is the unreliable datagram. Each request has its own path.
+type ud struct{ unreliable }
+
+// route implements transport.
+func (t ud) route(wr *verbs.SendWR) (*wire.Path, error) {
+	path := t.host.Path(wr.AH)
+	switch {
+	case path == nil:
+		return nil, t.invalidError("post send", "a datagram requires an AH of this adapter")
+	case wr.RemoteQPN == 0 || wr.RemoteQPN > wire.QPNMask:
+		return nil, t.invalidError("post send", "remote QPN 0x%x: want 1 to 0xffffff", wr.RemoteQPN)
+	}
+	return path, nil
+}
+
+// checkPacket implements transport.
+func (t ud) checkPacket(p *wire.Packet) wire.Drop {
+	switch {
+	case p.Info.Class != wire.ClassUD:
+		return wire.DropWrongTransport
+	case !pkeyMatch(p.BTH.PKey, t.pkey):
+		return wire.DropBadPKey
+	}
+	return wire.DropNone
+}
+
+// handlePacket, sendPacket and drain implement transport.
+func (t ud) handlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
+	return t.handleDatagram(now, p)
+}
+func (t ud) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
+	return t.sendDatagram(now, out, w)
+}
+func (t ud) drain(now reliability.Time, out Out) bool { return t.sendRequests(now, out) }
+
 // sendDatagram builds the packet of a UD message. Unless ConfirmSends is set,
 // the request completes at once.
 func (c *Core) sendDatagram(now reliability.Time, out Out, w *sendWQE) outcome {
@@ -36,8 +71,8 @@ func (c *Core) sendDatagram(now reliability.Time, out Out, w *sendWQE) outcome {
 	}
 	bth.Put(b)
 	qkey := w.qkey
-	if c.typ == verbs.GSI {
-		qkey = GSIQKey
+	if c.fixedQKey != 0 {
+		qkey = c.fixedQKey
 	} else if qkey&(1<<31) != 0 {
 		qkey = c.attr.QKey // the top bit selects the queue pair's own Q_Key (IBTA volume 1, 10.2.5)
 	}
@@ -54,8 +89,8 @@ func (c *Core) sendDatagram(now reliability.Time, out Out, w *sendWQE) outcome {
 func (c *Core) handleDatagram(now reliability.Time, p *wire.Packet) wire.Drop {
 	deth := p.DETH()
 	qkey := c.attr.QKey
-	if c.typ == verbs.GSI {
-		qkey = GSIQKey
+	if c.fixedQKey != 0 {
+		qkey = c.fixedQKey
 	}
 	if deth.QKey != qkey {
 		return wire.DropBadQKey

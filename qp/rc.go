@@ -1,0 +1,186 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// rc is the reliable connection: the requester retransmits until the responder acknowledges
+// (requester.go, response.go, responder.go).
+type rc struct{ *Core }
+
+func (t rc) post(wr *verbs.SendWR) error             { return t.postSend(wr) }
+func (t rc) route(*verbs.SendWR) (*wire.Path, error) { return nil, nil }
+func (t rc) countsMessage(w *sendWQE) bool           { return w.consumesRecv() }
+func (t rc) inFlight() int                           { return t.unackedBytes() }
+func (t rc) busy() bool                              { return false }
+func (t rc) checkPacket(p *wire.Packet) wire.Drop    { return t.checkConnected(p) }
+func (t rc) afterFailure(now reliability.Time)       { t.setState(now, sErr) }
+func (t rc) flush()                                  {}
+func (t rc) reset()                                  {}
+
+// mayStart implements transport: w waits for a credit.
+func (t rc) mayStart(w *sendWQE) bool {
+	if t.credits.Allows(w.consumesRecv()) {
+		t.stalled = false
+		return true
+	}
+	if !t.stalled {
+		t.stalled = true
+		t.counters.CreditStalls++
+	}
+	return false
+}
+
+// sendPacket implements transport.
+func (t rc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
+	switch {
+	case w.op == verbs.WRRDMARead:
+		return t.sendRead(now, out, w)
+	case w.isAtomic():
+		return t.sendAtomic(now, out, w)
+	}
+	off := uint32(t.next.Sub(w.first)) * t.mtu
+	n := min(t.mtu, w.length-off)
+	inFlight := t.unackedBytes()
+	if !t.window.Allows(inFlight, t.minBurst(w, off)) {
+		if t.sinceAckReq == 0 {
+			return blocked
+		}
+		t.forceAckReq = true // send one more packet to get an acknowledgement, so that the window moves
+	}
+	fillsWindow := !t.window.Allows(inFlight+int(n)+PacketCost, int(t.mtu)+PacketCost)
+	b, info, o := t.buildData(now, out, w, !t.next.Less(t.top))
+	if o != sent {
+		return o
+	}
+	last := off+n == w.length
+	ackReq := t.wantsAck(w, last, fillsWindow)
+	if ackReq {
+		b[8] |= 1 << 7 // BTH.AckReq
+	}
+	if t.splitsWrite(w) && !t.next.Less(t.top) {
+		t.credits.StartMessage(last && w.op == verbs.WRRDMAWriteWithImm)
+	}
+	t.onPacketSent(now, w, info.Opcode, 1, ackReq)
+	return sent
+}
+
+// onSent implements transport.
+func (t rc) onSent(now reliability.Time, w *sendWQE, psn wire.PSN, ackReq bool) {
+	t.retry.OnSent(now, ackReq, &t.rtt)
+}
+
+// onSendRefused implements transport.
+func (t rc) onSendRefused(now reliability.Time, bth wire.BTH, info *wire.Info, refusal *verbs.RefusedError) {
+	switch {
+	case info.Class != t.class:
+	case info.Request:
+		t.onRequestRefused(now, bth.PSN, refusal)
+	case info.Operation == wire.OpReadResponse && refusal.TooLarge():
+		t.onResponseRefused(now, bth.PSN, refusal)
+	}
+}
+
+// handlePacket implements transport.
+func (t rc) handlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
+	switch {
+	case t.handleConnected(now, p):
+		return wire.DropNone
+	case p.Info.Request:
+		return t.handleRequest(now, p)
+	case t.state == sRTR:
+		return wire.DropQPState
+	}
+	return t.handleResponse(now, p)
+}
+
+// drain implements transport: responses and NAKs, congestion notifications, then requests.
+func (t rc) drain(now reliability.Time, out Out) bool {
+	for r := t.res.NextPending(); r != nil; r = t.res.NextPending() {
+		if !t.sendResponse(now, out, r) {
+			return true
+		}
+	}
+	if t.acks.NAKPending() && !t.sendAck(now, out) {
+		return true
+	}
+	return t.cnpDue && !t.sendCNP(now, out) || t.sendRequests(now, out)
+}
+
+// drainAck implements transport.
+func (t rc) drainAck(now reliability.Time, out Out) bool {
+	return t.acks.Pending() && t.res.NextPending() == nil && !t.sendAck(now, out)
+}
+
+// hasPendingAck implements transport.
+func (t rc) hasPendingAck() bool { return t.acks.Pending() }
+
+// expireDelayedAck implements transport.
+func (t rc) expireDelayedAck() {
+	if at := t.acks.Deadline(); at != 0 {
+		t.acks.Advance(at)
+	}
+}
+
+// deadline implements transport.
+func (t rc) deadline() reliability.Time {
+	if t.state != sRTS && t.state != sSQD {
+		return 0 // no timer runs in this state
+	}
+	return reliability.Earlier(t.retry.Deadline(), t.acks.Deadline())
+}
+
+// advance implements transport.
+func (t rc) advance(now reliability.Time) {
+	if t.deadline() == 0 {
+		return
+	}
+	t.acks.Advance(now)
+	if d := t.retry.Deadline(); d == 0 || now < d {
+		return
+	}
+	rnr, refused := t.retry.InRNRWait(), t.retry.WasRefused()
+	switch t.retry.OnTimer(now, &t.rtt) {
+	case reliability.Probe:
+		t.counters.Probes++
+		t.forceAckReq, t.probing, t.resume = true, true, t.next
+		t.goBack()
+		t.probeUnanswered, t.probePSN = !t.sq.wqeAt(t.sq.head).expectsResponse(), t.una
+	case reliability.GoBack:
+		t.forceAckReq = true
+		if !rnr {
+			t.cautious = cautiousMessages
+			if !refused {
+				t.counters.Timeouts++
+			}
+			t.counters.CompleterRetryErr++
+			t.window.OnTimeout(now)
+			t.readWindow.OnTimeout(now)
+		}
+		t.goBack()
+	case reliability.GiveUp:
+		t.exhaustRetries(now)
+	}
+}
+
+// configure implements transport: it applies the timing attributes to the requester.
+func (t rc) configure() {
+	peer := int(t.attr.AV.PeerBuffer)
+	t.softrnicPeer = peer > 0
+	t.retry.Configure(ackTimeout(t.attr.Timeout), t.attr.RetryCnt, t.attr.RNRRetry, t.softrnicPeer)
+	timeout := int64(verbs.AckTimeout(t.attr.Timeout))
+	t.peerDelaysAcks = t.softrnicPeer && (timeout == 0 || timeout >= reliability.DelayedAckProbe)
+	if t.top == t.una && t.window.Size() == 0 {
+		t.window.Reset(int(t.mtu), peer)
+		t.readWindow.ResetReads(int(t.mtu), int(t.readLimit), t.softrnicPeer)
+		t.credits.Reset(t.noCredits)
+	}
+	// Reads are split so that the responses never overrun the local receive
+	// buffer. A part is large enough to amortize its request, and small enough
+	// that several can be outstanding.
+	part := t.readLimit / uint32(max(1, min(t.attr.MaxRdAtomic, 8)))
+	part = max(part, min(64<<10, t.readLimit/2))
+	t.readPart = max(part/t.mtu, 1) * t.mtu
+}

@@ -1,0 +1,132 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// A transport is the part of a Core that depends on the type of the queue pair. There are
+// four: rc, uc, ud (also of GSI) and udRDMA, which is ud with RDMA over UD. New chooses one;
+// no other code looks at the type, but for the tables of states and opcodes in state.go.
+type transport interface {
+	// post queues a request.
+	post(wr *verbs.SendWR) error
+	// route returns the path of a datagram, or nil if the queue pair has a peer.
+	route(wr *verbs.SendWR) (*wire.Path, error)
+	// mayStart reports whether the first packet of w may be sent.
+	mayStart(w *sendWQE) bool
+	// sendPacket builds the packet of w at next.
+	sendPacket(now reliability.Time, out Out, w *sendWQE) outcome
+	// onSent is called when the packet of w at psn was built. cur has moved past w if it
+	// was the last one.
+	onSent(now reliability.Time, w *sendWQE, psn wire.PSN, ackReq bool)
+	// onSendRefused records a packet of the transport that the system refused to send.
+	onSendRefused(now reliability.Time, bth wire.BTH, info *wire.Info, refusal *verbs.RefusedError)
+	// countsMessage reports whether w counts as a message that was sent.
+	countsMessage(w *sendWQE) bool
+	// inFlight returns the number of bytes sent and not acknowledged.
+	inFlight() int
+	// busy reports whether requests outside of the send queue are outstanding.
+	busy() bool
+
+	// checkPacket performs the checks of all packets.
+	checkPacket(p *wire.Packet) wire.Drop
+	// handlePacket handles a packet that checkPacket accepts.
+	handlePacket(now reliability.Time, p *wire.Packet) wire.Drop
+
+	// drain, drainAck, hasPendingAck, expireDelayedAck, deadline and advance implement
+	// the methods of Core.
+	drain(now reliability.Time, out Out) bool
+	drainAck(now reliability.Time, out Out) bool
+	hasPendingAck() bool
+	expireDelayedAck()
+	deadline() reliability.Time
+	advance(now reliability.Time)
+
+	// configure applies the attributes that the transition to RTS has set.
+	configure()
+	// afterFailure enters the state that follows a failed request.
+	afterFailure(now reliability.Time)
+	// flush completes the requests outside of the send queue with WCWRFlushErr, and reset
+	// discards them.
+	flush()
+	reset()
+}
+
+// An unreliable is what UC and UD have in common: no acknowledgements, timers and credits. A
+// request is complete when its packets were sent.
+type unreliable struct{ *Core }
+
+func (t unreliable) post(wr *verbs.SendWR) error             { return t.postSend(wr) }
+func (t unreliable) route(*verbs.SendWR) (*wire.Path, error) { return nil, nil }
+func (t unreliable) mayStart(*sendWQE) bool                  { return true }
+func (t unreliable) countsMessage(w *sendWQE) bool           { return !w.isLocal() }
+func (t unreliable) inFlight() int                           { return 0 }
+func (t unreliable) busy() bool                              { return false }
+func (t unreliable) drainAck(reliability.Time, Out) bool     { return false }
+func (t unreliable) hasPendingAck() bool                     { return false }
+func (t unreliable) expireDelayedAck()                       {}
+func (t unreliable) deadline() reliability.Time              { return 0 }
+func (t unreliable) advance(reliability.Time)                {}
+func (t unreliable) configure()                              {}
+func (t unreliable) flush()                                  {}
+func (t unreliable) reset()                                  {}
+
+// onSent implements transport.
+func (t unreliable) onSent(_ reliability.Time, w *sendWQE, _ wire.PSN, _ bool) {
+	if !w.last.Less(t.next) {
+		return
+	}
+	t.una = t.next
+	if !t.confirmSends {
+		t.completeHead(w)
+		t.checkDrained()
+	}
+}
+
+// onSendRefused implements transport.
+func (t unreliable) onSendRefused(_ reliability.Time, bth wire.BTH, info *wire.Info, refusal *verbs.RefusedError) {
+	if info.Class == t.class && info.Request && !refusal.Transient() && !refusal.ICMP {
+		t.unsent = append(t.unsent, unsentPacket{bth.PSN, refusal})
+	}
+}
+
+// afterFailure implements transport: a request fails only locally.
+func (t unreliable) afterFailure(now reliability.Time) {
+	t.setState(now, sSQE)
+	t.flushSends(now)
+}
+
+// checkConnected performs the checks of a packet to a queue pair that has a peer (RC, UC).
+func (c *Core) checkConnected(p *wire.Packet) wire.Drop {
+	switch {
+	case p.Info.Class == wire.ClassCNP:
+	case p.Info.Class != c.class:
+		return wire.DropWrongTransport
+	case !pkeyMatch(p.BTH.PKey, c.pkey):
+		return wire.DropBadPKey
+	}
+	if p.Src.Addr() != c.path.Dst.Addr() {
+		return wire.DropWrongSource
+	}
+	return wire.DropNone
+}
+
+// handleConnected handles what all packets from a peer have in common, and reports whether
+// that was all: the packet is a congestion notification.
+func (c *Core) handleConnected(now reliability.Time, p *wire.Packet) (done bool) {
+	if congestionMarked(p) && (c.cnpLast == 0 || now-c.cnpLast >= cnpSpacing) {
+		c.cnpDue, c.cnpLast = true, now
+	}
+	if c.state == sRTR && !c.established && p.Info.Request {
+		c.established = true
+		c.host.Event(verbs.EventCommEst, nil)
+	}
+	if p.Info.Class != wire.ClassCNP {
+		return false
+	}
+	c.counters.CNPReceived++
+	c.window.OnLoss(now, max(c.rtt.Smoothed(), cnpSpacing))
+	return true
+}
