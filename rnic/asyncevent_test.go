@@ -211,7 +211,7 @@ func TestEventDeviceFatal(t *testing.T) {
 						assert.ErrorIs(t, err, errBroken)
 					})
 				}
-				for !a.dev.shards[0].asleep.Load() {
+				for !a.dev.shards[0].token.isAsleep() {
 					b.dev.Progress()
 				}
 				if by == "reader" {

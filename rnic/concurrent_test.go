@@ -218,11 +218,11 @@ func TestLinkChangesDuringWait(t *testing.T) {
 		b.recv(t, 1, 0, 8)
 		got := make(chan verbs.WC)
 		go func() { got <- b.poll1(t) }()
-		for b.dev.shards[0].asleep.Load() == false {
+		for !b.dev.shards[0].token.isAsleep() {
 			a.dev.Progress()
 		}
 		require.NoError(t, b.dev.SetImpair("duplicate 50% seed 1"))
-		for b.dev.shards[0].asleep.Load() == false {
+		for !b.dev.shards[0].token.isAsleep() {
 			a.dev.Progress()
 		}
 		require.NoError(t, b.dev.StartCapture(filepath.Join(t.TempDir(), "c.pcapng")))

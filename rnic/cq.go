@@ -142,7 +142,7 @@ func (c *completionQueue) resizeRing(size int) {
 // leader asleep in a socket while the completion came another way.
 func (c *completionQueue) wakeWaiters() {
 	for _, s := range c.dev.shards {
-		if s.leader.Load() == c && s.asleep.Load() {
+		if s.leader.Load() == c && s.token.isAsleep() {
 			s.socket.Wake()
 		}
 	}

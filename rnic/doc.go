@@ -63,20 +63,32 @@
 // progress only in calls of Poll, CQ.Wait, PollWait, Progress and the posting
 // verbs.
 //
-// The states of the token:
+// The token is one word (token.go). Its states, and the transitions:
 //
-//	state           event                                          next
-//	free            Poll on an empty CQ                            polling
-//	polling         the read is done                               free
-//	free            Wait or PollWait                               leading
-//	leading         satisfied, context ended, CQ failed            free, baton offered
-//	leading         spin budget used up                            leading, asleep
-//	leading, asleep socket readable, timer due, Wake               leading
-//	leading, asleep recalled by a poller                           free, the leader follows
-//	free            the monitor saw no poll for a while            serving
-//	serving         spin budget used up                            serving, asleep
-//	serving         recalled by a poller, or a follower waits      free, baton offered
-//	any             SetImpair, StartCapture                        seized, then free
+//	state               event                                      next
+//	free                Poll on an empty CQ: take                  polling
+//	free                Wait or PollWait: take                     leading
+//	free                the monitor saw no poll for a while: take  serving
+//	free                SetImpair, StartCapture: seize             seized
+//	polling             the read is done: release                  free
+//	leading             spin budget used up: sleep                 leading, asleep
+//	leading             satisfied, context ended, CQ failed, or a
+//	                    seizer waits: release                      free
+//	leading, asleep     socket readable, timer due, Wake: wake     leading
+//	leading, asleep     frequent polls, or a seizer: displace      leading, displaced
+//	leading, displaced  wake; the leader releases it and follows   leading
+//	serving             spin budget used up: sleep                 serving, asleep
+//	serving             frequent polls, or a waiter: recall        serving, recalled
+//	serving             a waiter follows: release                  free
+//	serving, asleep     socket readable, timer due, Wake: wake     serving
+//	serving, asleep     frequent polls, a waiter or a seizer:
+//	                    displace                                   serving, recalled
+//	serving, recalled   release                                    free
+//	seized              the link is replaced: release              free
+//
+// A release offers the baton to a follower, but that of a poller if there is a
+// service: followers stay parked while the program polls, and the service hands the
+// token to one when that ends. While a seizer waits, nobody else takes the token.
 //
 // A waiter on a completion channel never takes the token. It parks until the
 // goroutine that handles the packet lists the queue there and wakes it. If the

@@ -42,15 +42,13 @@ func (s *shard) runMonitor() {
 	for !s.dev.unusable.Load() {
 		polls := s.polls.Load()
 		pollsRare := polls-seen < uint64(slept/minPollGap)
-		if pollsRare && (polls != seen || slept > minMonitorSleep) && !s.token.Load() {
+		if pollsRare && (polls != seen || slept > minMonitorSleep) && s.token.isFree() {
 			seen = polls // perhaps the whole process had no processor
 			shortTimer.sleep(minMonitorSleep)
 			polls = s.polls.Load()
 		}
-		if pollsRare && polls == seen && s.token.CompareAndSwap(false, true) {
-			s.recalled.Store(false)
+		if pollsRare && polls == seen && s.token.take(tokenServing) {
 			s.serviceRuns.Add(1)
-			s.serving.Store(true)
 			s.serviceRequested.Store(false) // the service does it now
 			began := s.dev.now()
 			s.serviceStart <- struct{}{} // passes the token
@@ -67,7 +65,7 @@ func (s *shard) runMonitor() {
 			continue
 		}
 		sleep = min(sleep+sleep/8, maxMonitorSleep)
-		if polls == seen && s.asleep.Load() {
+		if polls == seen && s.token.isAsleep() {
 			if behindLeader++; behindLeader > sleepsBeforePark {
 				s.parkMonitor()
 				behindLeader = 0
@@ -118,7 +116,7 @@ func (s *shard) sleepWhileActive(sleep func(time.Duration), d time.Duration) (sl
 		sleep(step)
 		slept += step
 		now := s.sampleActivity()
-		if now == seen && !now.busy && !s.token.Load() {
+		if now == seen && !now.busy && s.token.isFree() {
 			return slept, false
 		}
 		seen = now
@@ -201,7 +199,7 @@ func (s *shard) flushDeferred() bool {
 // parkMonitor blocks until the leader that is asleep in the socket wakes up.
 func (s *shard) parkMonitor() {
 	s.monitorParked.Store(true)
-	if s.asleep.Load() && !s.dev.unusable.Load() {
+	if s.token.isAsleep() && !s.dev.unusable.Load() {
 		<-s.monitorUnpark
 	}
 	s.monitorParked.Store(false)

@@ -46,13 +46,13 @@ func TestSleepEndsWithoutCalls(t *testing.T) {
 		"posts":    func() { s.activity.posts++ },
 		"asks":     s.requestService,
 		"looks":    func() { s.polls.Add(1) },
-		"waits":    func() { s.token.Store(true) },
+		"waits":    func() { s.token.take(tokenPolling) },
 		"is at it": func() { s.mu.TryLock() },
 	} {
 		total, alive := slept(sign)
 		require.True(t, alive, name)
 		require.Equal(t, d, total, name)
-		s.token.Store(false)
+		s.token.release()
 		s.mu.TryLock()
 		s.mu.Unlock()
 	}

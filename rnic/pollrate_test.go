@@ -121,7 +121,7 @@ func readBeside(t testing.TB, r rhythm, n int) (took []time.Duration, packets, s
 }
 
 func awaitService(s *shard) {
-	for !s.serving.Load() {
+	for !s.token.isServing() {
 		runtime.Gosched()
 	}
 }
@@ -151,14 +151,14 @@ func TestServiceStaysBesideRarePolls(t *testing.T) {
 		pollTimes(e, claimPolls-1)
 		time.Sleep(2 * claimWindow)
 	}
-	require.True(t, s.serving.Load())
+	require.True(t, s.token.isServing())
 	require.Equal(t, stints, s.serviceRuns.Load())
 
-	for s.serving.Load() { // a frequent poller gets the socket
+	for s.token.isServing() { // a frequent poller gets the socket
 		pollTimes(e, 1)
 	}
 	pollTimes(e, 20_000) // and the service returns although occasional polls continue
-	for !s.serving.Load() {
+	for !s.token.isServing() {
 		pollTimes(e, 1)
 		time.Sleep(300 * time.Microsecond)
 	}
@@ -170,7 +170,7 @@ func TestServiceStaysBesideRarePolls(t *testing.T) {
 		defer close(ended)
 		_, _ = other.PollWait(ctx, make([]verbs.WC, 1))
 	}()
-	for s.leader.Load() != other.(*completionQueue) || !s.asleep.Load() {
+	for s.leader.Load() != other.(*completionQueue) || !s.token.isAsleep() {
 		runtime.Gosched()
 	}
 	for range 30 {

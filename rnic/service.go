@@ -34,7 +34,6 @@ func (s *shard) runService() {
 	}()
 	for range s.serviceStart {
 		s.serveSocket()
-		s.serving.Store(false)
 		s.releaseToken()
 		s.serviceStopped <- struct{}{}
 	}
@@ -43,7 +42,7 @@ func (s *shard) runService() {
 // serveSocket reads the socket until the token is recalled by a frequent poller
 // or requested by a waiter. The token is held.
 func (s *shard) serveSocket() {
-	mustStop := func() bool { return s.dev.unusable.Load() || s.recalled.Load() || s.seizers.Load() > 0 }
+	mustStop := func() bool { return s.dev.unusable.Load() || s.token.isRecalled() || s.token.hasSeizers() }
 	spin := s.serviceSpinner.budget()
 	spinUntil := int64(s.dev.now()) + spin
 	handled := true

@@ -18,24 +18,22 @@ func TestServiceYieldsToken(t *testing.T) {
 	never := func() bool { return false }
 	for range 20 {
 		for s.skipHandovers.Store(0); ; s.skipHandovers.Store(0) { // the service may return first, and slowly
-			for !s.serving.Load() || !s.asleep.Load() {
+			for !s.token.isServing() || !s.token.isAsleep() {
 				runtime.Gosched()
 			}
 			if s.requestHandover(never) {
 				break
 			}
 		}
-		for !s.token.CompareAndSwap(false, true) {
+		for !s.token.take(tokenPolling) {
 			runtime.Gosched()
 		}
-		require.False(t, s.serving.Load())
 		s.releaseToken()
 	}
 
-	for !s.token.CompareAndSwap(false, true) {
+	for !s.token.take(tokenServing) { // a service that does not respond
 		runtime.Gosched()
 	}
-	s.serving.Store(true) // a service that does not respond
 	require.True(t, s.requestHandover(func() bool { return true }), "a waiter with its completion does not wait")
 	s.skipHandovers.Store(0)
 	for _, pause := range []int{1, 2, 4, 8, 16, 32, 32} {
@@ -47,7 +45,6 @@ func TestServiceYieldsToken(t *testing.T) {
 			require.Equal(t, polls+1, s.polls.Load(), "no request to the service")
 		}
 	}
-	s.serving.Store(false)
 	s.releaseToken()
 }
 

@@ -32,7 +32,7 @@ type shard struct {
 
 	sendState
 	receiveState
-	tokenState
+	arbiter
 	monitorState
 }
 
@@ -80,20 +80,15 @@ type receiveState struct {
 	serviceSpinner   spinner
 }
 
-// A tokenState is the state of the token: its holder, and the goroutines that
-// want it.
-type tokenState struct {
-	token         atomic.Bool   // the token is taken
+// An arbiter decides which goroutine reads the socket: it has the token, and what
+// the goroutines that want it leave for each other.
+type arbiter struct {
+	token         token
 	polls         atomic.Uint64 // polls, waits that lead, and batches of long posts; the service stays out while it increases
-	serving       atomic.Bool   // the token holder is the service
-	asleep        atomic.Bool   // the token holder is, or is about to be, blocked in the socket
-	sleepDeadline atomic.Int64  // timeout of that sleep; 0 for none
+	sleepDeadline atomic.Int64  // timeout of the holder's sleep in the socket; 0 for none
 
-	claimStart  atomic.Int64 // start of the current claimWindow: a poller found the token taken
-	claimCount  atomic.Int32 // polls that found the token taken in this window
-	recalled    atomic.Bool  // the service must release the token
-	tokenWanted atomic.Bool  // a goroutine waits for an asleep token holder to give up the token
-	seizers     atomic.Int32 // calls of seizeToken without the token yet
+	claimStart atomic.Int64 // start of the current claimWindow: a poller found the token taken
+	claimCount atomic.Int32 // polls that found the token taken in this window
 
 	leader          atomic.Pointer[completionQueue] // completion queue of the waiter that holds the token
 	followers       atomic.Int32                    // waiters parked because another one leads
@@ -130,7 +125,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 		dev: d, socket: conn, conn: conn, multiCPU: min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) > 1,
 		sendState:    sendState{tx: link.NewBatch(txBatchBytes)},
 		receiveState: receiveState{rx: link.NewDatagrams(rxBatchSlots)},
-		tokenState:   tokenState{baton: make(chan struct{}, 1)},
+		arbiter:      arbiter{baton: make(chan struct{}, 1)},
 		monitorState: monitorState{
 			monitorUnpark: make(chan struct{}, 1), monitorWake: make(chan struct{}, 1),
 			serviceStart: make(chan struct{}), serviceStopped: make(chan struct{}), serviceDone: make(chan struct{}),
@@ -201,7 +196,7 @@ func (s *shard) drainQP(q *queuePair, now reliability.Time) {
 	for batches := 1; q.core.Drain(now, s.tx); batches++ {
 		s.trackUnconfirmed(q)
 		s.flush()
-		if !s.serving.Load() {
+		if !s.token.isServing() {
 			s.polls.Add(1) // the poster makes progress: keep the service out
 		}
 		if batches == maxDrainBatches {
@@ -246,7 +241,7 @@ func (s *shard) publishDeadline() {
 		return
 	}
 	s.nextTimer.Store(next)
-	if s.asleep.Load() {
+	if s.token.isAsleep() {
 		if sleepDeadline := s.sleepDeadline.Load(); sleepDeadline == 0 || next < sleepDeadline {
 			s.socket.Wake()
 		}
@@ -330,7 +325,7 @@ func (s *shard) leaveToLeader() bool {
 	}
 	s.corked.Store(true)
 	// A leader that goes to sleep or returns either is seen here or sees corked.
-	return s.leader.Load() != nil && !s.asleep.Load()
+	return s.leader.Load() != nil && !s.token.isAsleep()
 }
 
 // flushCorked sends a batch that is held back, with the pending

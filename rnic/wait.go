@@ -14,7 +14,7 @@ import (
 // packets handled; 0 if another goroutine holds the token.
 func (d *Device) pollShard(s *shard, c caller) int {
 	s.polls.Add(1)
-	if !s.token.CompareAndSwap(false, true) {
+	if !s.token.take(tokenPolling) {
 		s.claimToken()
 		return 0
 	}
@@ -25,7 +25,7 @@ func (d *Device) pollShard(s *shard, c caller) int {
 	} else {
 		// Followers stay parked while pollers are active: the monitor detects
 		// when polling ends, and the service hands the token to a follower.
-		s.token.Store(false)
+		s.token.release()
 	}
 	if n == 0 && idle > yieldAfter {
 		s.yieldWhenIdle(idle)
@@ -61,7 +61,7 @@ const (
 // from the service or a sleeping leader if polls are frequent. A device without
 // a service never recalls it.
 func (s *shard) claimToken() {
-	if s.dev.options.NoService || !s.serving.Load() && !s.asleep.Load() {
+	if s.dev.options.NoService || !s.token.isServing() && !s.token.isAsleep() {
 		return
 	}
 	now := int64(s.dev.now())
@@ -78,14 +78,15 @@ func (s *shard) claimToken() {
 // recallToken makes the service, or a leader asleep in the socket, give up the
 // token.
 func (s *shard) recallToken() {
-	s.recalled.Store(true)
-	s.displaceSleeper()
+	if s.token.recall() {
+		s.socket.Wake()
+	}
 }
 
 // displaceSleeper wakes a token holder that is asleep in the socket and makes
 // it give up the token.
 func (s *shard) displaceSleeper() {
-	if s.asleep.Load() && s.tokenWanted.CompareAndSwap(false, true) {
+	if s.token.displace() {
 		s.socket.Wake()
 	}
 }
@@ -109,7 +110,7 @@ func (s *shard) requestHandover(done func() bool) bool {
 	}
 	s.polls.Add(1)
 	s.recallToken()
-	for deadline := int64(s.dev.now()) + int64(handoverTimeout); s.serving.Load() && !done(); {
+	for deadline := int64(s.dev.now()) + int64(handoverTimeout); s.token.isServing() && !done(); {
 		if int64(s.dev.now()) > deadline { // perhaps its thread has no processor of the runtime
 			s.handoverBackoff.Store(min(max(1, 2*s.handoverBackoff.Load()), maxHandoverBackoff))
 			s.skipHandovers.Store(s.handoverBackoff.Load())
@@ -118,18 +119,18 @@ func (s *shard) requestHandover(done func() bool) bool {
 		sched.Yield()
 	}
 	s.handoverBackoff.Store(0)
-	return done() || !s.token.Load()
+	return done() || s.token.isFree()
 }
 
 // seizeToken takes the token from any holder. It blocks until the token is
 // taken.
 func (s *shard) seizeToken() {
-	s.seizers.Add(1)
-	for !s.token.CompareAndSwap(false, true) {
+	s.token.addSeizer()
+	defer s.token.removeSeizer()
+	for !s.token.seize() {
 		s.displaceSleeper()
 		runtime.Gosched()
 	}
-	s.seizers.Add(-1)
 }
 
 // A waiter is one call of Wait or PollWait.
@@ -163,7 +164,7 @@ func (w *waiter) wait() error {
 			w.waitForWake()
 			continue
 		}
-		if !displaced && s.seizers.Load() == 0 && s.token.CompareAndSwap(false, true) {
+		if !displaced && s.token.take(tokenLeading) {
 			w.baton = false
 			s.polls.Add(1)
 			s.leader.Store(w.cq)
@@ -173,7 +174,7 @@ func (w *waiter) wait() error {
 			s.releaseToken()
 			continue
 		}
-		if !displaced && s.multiCPU && s.serving.Load() && s.requestHandover(w.isDone) {
+		if !displaced && s.multiCPU && s.token.isServing() && s.requestHandover(w.isDone) {
 			continue
 		}
 		w.waitAsFollower(s, displaced)
@@ -268,7 +269,7 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 		if extraSpin > 0 {
 			budget, spun = extraSpin, true
 		}
-		if s.seizers.Load() > 0 {
+		if s.token.hasSeizers() {
 			return true
 		}
 		idle := int64(0)
@@ -361,12 +362,12 @@ func (w *waiter) finish() {
 func (w *waiter) waitAsFollower(s *shard, displaced bool) {
 	s.followers.Add(1)
 	defer s.followers.Add(-1)
-	if s.serving.Load() {
+	if s.token.isServing() {
 		s.displaceSleeper()
 	}
 	wake := w.cq.parkWaiter()
 	defer w.cq.unparkWaiter(wake)
-	if !displaced && !s.token.Load() || w.isDone() {
+	if !displaced && s.token.isFree() || w.isDone() {
 		return
 	}
 	select {
@@ -393,7 +394,7 @@ func (w *waiter) waitForWake() {
 
 // releaseToken releases the token and offers the baton to a follower.
 func (s *shard) releaseToken() {
-	s.token.Store(false)
+	s.token.release()
 	s.offerBaton()
 }
 
@@ -416,7 +417,9 @@ func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 	s.flushDeferred()
 	deadline := s.nextTimer.Load()
 	s.sleepDeadline.Store(deadline)
-	s.asleep.Store(true)
+	if !s.token.sleep() {
+		return true
+	}
 	s.flushCorked() // posts since flushDeferred
 	// A goroutine that arms an earlier timer or makes ready true either sees
 	// asleep and wakes the socket, or did so before this second check.
@@ -424,7 +427,7 @@ func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 		deadline = next
 		s.sleepDeadline.Store(deadline)
 	}
-	if !ready() && !s.tokenWanted.Load() {
+	if !ready() && s.token.isAsleep() {
 		timeout := time.Duration(-1)
 		if deadline != 0 {
 			timeout = time.Duration(max(0, deadline-int64(s.dev.now())))
@@ -433,9 +436,9 @@ func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 			s.dev.linkFailed(err)
 		}
 	}
-	s.asleep.Store(false)
+	wanted = s.token.wake()
 	if s.monitorParked.Load() {
 		s.unparkMonitor()
 	}
-	return s.tokenWanted.Swap(false)
+	return wanted
 }
