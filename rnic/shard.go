@@ -72,29 +72,18 @@ type receiveState struct {
 	received        uint64
 	serviceReceived atomic.Uint64 // the part of received that the service read
 
+	processorState
+}
+
+// A processorState is what the token holder knows of its processor: for how long to
+// spin, and when to yield. It belongs to the token holder, too.
+type processorState struct {
 	cpuShared        bool   // other threads ran when a leader last yielded
 	seenWakeups      uint64 // Device.wakeups when the token holder last called the scheduler
 	lastLeaderYield  int64  // when a leader last called the Go scheduler
 	lastServiceYield int64  // when the service last called the Go scheduler
 	leaderSpinner    spinner
 	serviceSpinner   spinner
-}
-
-// An arbiter decides which goroutine reads the socket: it has the token, and what
-// the goroutines that want it leave for each other.
-type arbiter struct {
-	token         token
-	polls         atomic.Uint64 // polls, waits that lead, and batches of long posts; the service stays out while it increases
-	sleepDeadline atomic.Int64  // timeout of the holder's sleep in the socket; 0 for none
-
-	claimStart atomic.Int64 // start of the current claimWindow: a poller found the token taken
-	claimCount atomic.Int32 // polls that found the token taken in this window
-
-	leader          atomic.Pointer[completionQueue] // completion queue of the waiter that holds the token
-	followers       atomic.Int32                    // waiters parked because another one leads
-	baton           chan struct{}                   // makes one follower try to take the token
-	skipHandovers   atomic.Int32                    // calls of requestHandover left to skip after one that timed out
-	handoverBackoff atomic.Int32                    // number of calls skipped after the last timeout
 }
 
 // A monitorState is the state of the monitor and service goroutines, and the

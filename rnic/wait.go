@@ -2,8 +2,6 @@ package rnic
 
 import (
 	"context"
-	"errors"
-	"net"
 	"runtime"
 	"time"
 
@@ -45,91 +43,6 @@ func (s *shard) yieldWhenIdle(idle int) {
 	}
 	if idle%4 == 0 {
 		sched.Yield()
-	}
-}
-
-// A poller takes the token from the service or a sleeping leader once claimPolls
-// polls have found the token taken within claimWindow. Less frequent polls leave
-// the token there: packets are handled as they arrive, and would wait for the
-// service to return if every poll displaced it.
-const (
-	claimWindow = 50 * time.Microsecond
-	claimPolls  = 8
-)
-
-// claimToken records that a poller found the token taken, and recalls the token
-// from the service or a sleeping leader if polls are frequent. A device without
-// a service never recalls it.
-func (s *shard) claimToken() {
-	if s.dev.options.NoService || !s.token.isServing() && !s.token.isAsleep() {
-		return
-	}
-	now := int64(s.dev.now())
-	if now-s.claimStart.Load() > int64(claimWindow) {
-		s.claimStart.Store(now)
-		s.claimCount.Store(1)
-		return
-	}
-	if s.claimCount.Add(1) >= claimPolls {
-		s.recallToken()
-	}
-}
-
-// recallToken makes the service, or a leader asleep in the socket, give up the
-// token.
-func (s *shard) recallToken() {
-	if s.token.recall() {
-		s.socket.Wake()
-	}
-}
-
-// displaceSleeper wakes a token holder that is asleep in the socket and makes
-// it give up the token.
-func (s *shard) displaceSleeper() {
-	if s.token.displace() {
-		s.socket.Wake()
-	}
-}
-
-// A waiter waits handoverTimeout for the service to hand over the token. After a
-// timeout the next handovers are skipped, with exponential backoff up to
-// maxHandoverBackoff.
-const (
-	handoverTimeout    = 50 * time.Microsecond
-	maxHandoverBackoff = 32
-)
-
-// requestHandover recalls the token from the service, waits for the handover,
-// and reports whether the token was released. A waiter that parks instead is
-// woken by the Go runtime in any idle thread, possibly on a processor that is
-// busy computing.
-func (s *shard) requestHandover(done func() bool) bool {
-	if s.skipHandovers.Load() > 0 {
-		s.skipHandovers.Add(-1)
-		return false
-	}
-	s.polls.Add(1)
-	s.recallToken()
-	for deadline := int64(s.dev.now()) + int64(handoverTimeout); s.token.isServing() && !done(); {
-		if int64(s.dev.now()) > deadline { // perhaps its thread has no processor of the runtime
-			s.handoverBackoff.Store(min(max(1, 2*s.handoverBackoff.Load()), maxHandoverBackoff))
-			s.skipHandovers.Store(s.handoverBackoff.Load())
-			return false
-		}
-		sched.Yield()
-	}
-	s.handoverBackoff.Store(0)
-	return done() || s.token.isFree()
-}
-
-// seizeToken takes the token from any holder. It blocks until the token is
-// taken.
-func (s *shard) seizeToken() {
-	s.token.addSeizer()
-	defer s.token.removeSeizer()
-	for !s.token.seize() {
-		s.displaceSleeper()
-		runtime.Gosched()
 	}
 }
 
@@ -390,55 +303,4 @@ func (w *waiter) waitForWake() {
 	case <-wake:
 	case <-w.ctx.Done():
 	}
-}
-
-// releaseToken releases the token and offers the baton to a follower.
-func (s *shard) releaseToken() {
-	s.token.release()
-	s.offerBaton()
-}
-
-// offerBaton makes one follower, if there is any, try for the token.
-func (s *shard) offerBaton() {
-	if s.followers.Load() > 0 {
-		s.dev.wakeups.Add(1)
-		select {
-		case s.baton <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// sleepInSocket blocks until the socket is readable, a timer is due or Wake is
-// called. It calls ready once more after publishing asleep, so that no wake-up
-// is lost. It reports whether another goroutine requested the token. The token
-// is held.
-func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
-	s.flushDeferred()
-	deadline := s.nextTimer.Load()
-	s.sleepDeadline.Store(deadline)
-	if !s.token.sleep() {
-		return true
-	}
-	s.flushCorked() // posts since flushDeferred
-	// A goroutine that arms an earlier timer or makes ready true either sees
-	// asleep and wakes the socket, or did so before this second check.
-	if next := s.nextTimer.Load(); next != deadline {
-		deadline = next
-		s.sleepDeadline.Store(deadline)
-	}
-	if !ready() && s.token.isAsleep() {
-		timeout := time.Duration(-1)
-		if deadline != 0 {
-			timeout = time.Duration(max(0, deadline-int64(s.dev.now())))
-		}
-		if _, err := s.conn.Wait(timeout); err != nil && !errors.Is(err, net.ErrClosed) {
-			s.dev.linkFailed(err)
-		}
-	}
-	wanted = s.token.wake()
-	if s.monitorParked.Load() {
-		s.unparkMonitor()
-	}
-	return wanted
 }
