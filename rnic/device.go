@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -23,46 +21,61 @@ import (
 
 // Device is an open adapter. It implements verbs.Device.
 type Device struct {
-	options   Options
-	name      string
-	addr      netip.AddrPort
-	caps      link.Caps
-	guid      uint64
-	attr      verbs.DeviceAttr
-	port      port
-	clock     func() int64
-	rand      func() uint32
-	log       *slog.Logger
-	waitWatch waitWatch
+	options Options
+	name    string
+	addr    netip.AddrPort
+	caps    link.Caps
+	guid    uint64
+	attr    verbs.DeviceAttr
+	log     *slog.Logger
+	deviceSources
+	deviceLife
 
-	shards          []*shard
+	shards []*shard
+	deviceObjects
+	deviceNetwork
+	deviceReports
+}
+
+// The deviceSources are the clock and the random numbers of a device.
+type deviceSources struct {
+	clock    func() int64
+	rand     func() uint32
+	randLock sync.Mutex
+}
+
+// The deviceObjects are what programs create on a device.
+type deviceObjects struct {
 	qps             *qpTable
 	keys            *keyTable
 	quota           *quotas
-	events          *eventQueue
-	drops           dropCounters
-	nextShard       atomic.Uint32                        // shard of the next queue pair
-	lastCQ          atomic.Uint32                        // number of the last completion queue
-	lastChannel     atomic.Uint32                        // number of the last completion channel
-	linkFailures    atomic.Uint64                        // times the link failed
-	wakeups         atomic.Uint64                        // number of possible wake-ups of goroutines
+	nextShard       atomic.Uint32 // shard of the next queue pair
+	lastCQ          atomic.Uint32 // number of the last completion queue
+	lastChannel     atomic.Uint32 // number of the last completion channel
+	mu              sync.Mutex
+	cqs             map[*completionQueue]struct{}
 	handledChannels atomic.Pointer[[]*completionChannel] // channels with a handler; replaced with mu held
-	retired         retiredCounters
-	groups          groupTable
-	layers          layers
-	paths           pathCache
+}
 
-	closing   sync.Once
-	closed    atomic.Bool
-	fault     atomic.Pointer[error] // why the link failed, if it has
-	unusable  atomic.Bool           // closed or failed
-	endedOnce sync.Once
-	ended     chan struct{} // closed when the link has failed, or when Close has flushed all work
-	mu        sync.Mutex
-	cqs       map[*completionQueue]struct{}
-	capture   *capture.File // the running capture, or nil
-	randLock  sync.Mutex
-	debug     debugEndpoint
+// A deviceNetwork is what a device knows of the network around it.
+type deviceNetwork struct {
+	port   port
+	groups groupTable
+	paths  pathCache
+}
+
+// The deviceReports are what a device tells: events, counters, captures, and by the debug
+// interface.
+type deviceReports struct {
+	events       *eventQueue
+	drops        dropCounters
+	linkFailures atomic.Uint64 // times the link failed
+	wakeups      atomic.Uint64 // number of possible wake-ups of goroutines
+	retired      retiredCounters
+	layers       layers
+	waitWatch    waitWatch
+	capture      *capture.File // the running capture, or nil
+	debug        debugEndpoint
 }
 
 var (
@@ -112,9 +125,11 @@ func Open(o Options) (*Device, error) {
 
 func newDevice(o Options, conns []link.Conn) *Device {
 	d := &Device{
-		options: o, name: o.Name, clock: o.hooks.Clock, rand: o.hooks.Rand, log: o.Logger,
-		qps: newQPTable(), events: newEventQueue(), cqs: make(map[*completionQueue]struct{}),
-		ended: make(chan struct{}), addr: conns[0].LocalAddr(), caps: conns[0].Caps(),
+		options: o, name: o.Name, log: o.Logger, addr: conns[0].LocalAddr(), caps: conns[0].Caps(),
+		deviceSources: deviceSources{clock: o.hooks.Clock, rand: o.hooks.Rand},
+		deviceLife:    deviceLife{ended: make(chan struct{})},
+		deviceObjects: deviceObjects{qps: newQPTable(), cqs: make(map[*completionQueue]struct{})},
+		deviceReports: deviceReports{events: newEventQueue()},
 	}
 	d.addr = d.caps.BoundAddr(d.addr)
 	if d.name == "" {
@@ -242,69 +257,6 @@ func (d *Device) Progress() int {
 	return n
 }
 
-// Close implements verbs.Device. When it returns, the adapter no longer
-// accesses registered memory. Flushed completions can still be polled. A
-// concurrent second Close returns nil when the first is done.
-func (d *Device) Close() (err error) {
-	d.closing.Do(func() { err = d.close() })
-	return err
-}
-
-func (d *Device) close() error {
-	errs := []error{d.closeDebug()}
-	if d.port.watcher != nil {
-		errs = append(errs, d.port.watcher.Close())
-	}
-	d.closed.Store(true)
-	d.qps.forEach((*queuePair).flushBeforeClose)
-	d.unusable.Store(true)
-	d.groups.close()
-	for _, s := range d.shards {
-		errs = append(errs, s.socket.Close())
-		s.unparkMonitor()
-		if !d.options.NoService {
-			<-s.serviceDone
-		}
-	}
-	heldAddrs.CompareAndDelete(d.addr, d.name)
-	d.qps.forEach((*queuePair).moveToError)
-	d.notifyEnded()
-	d.mu.Lock()
-	errs = append(errs, d.stopCapture())
-	cqs := d.cqs
-	d.cqs = nil
-	d.mu.Unlock()
-	for c := range cqs {
-		c.close(true)
-	}
-	d.events.close()
-	d.log.Info("device closed", "device", d.name, "addr", d.addr)
-	return errors.Join(errs...)
-}
-
-// trackCQ registers a completion queue to be closed with the device; untrackCQ
-// removes it.
-func (d *Device) trackCQ(c *completionQueue) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.cqs != nil {
-		d.cqs[c] = struct{}{}
-	}
-}
-
-func (d *Device) untrackCQ(c *completionQueue) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.cqs, c)
-}
-
-// wakeLeaders wakes every leader that sleeps in a socket.
-func (d *Device) wakeLeaders() {
-	for _, s := range d.shards {
-		s.socket.Wake()
-	}
-}
-
 // The following methods implement pdHost.
 
 func (d *Device) keyTable() *keyTable       { return d.keys }
@@ -322,56 +274,6 @@ func (d *Device) raiseEvent(ev verbs.AsyncEvent) {
 	}
 	d.wakeups.Add(1)
 	d.events.push(ev)
-}
-
-func (d *Device) quiesceShards() {
-	for _, s := range d.shards {
-		s.mu.Lock()
-		s.flushZeroCopy()
-		s.mu.Unlock()
-	}
-}
-
-// checkUsable returns the error of op if the device is closed or its link has
-// failed.
-func (d *Device) checkUsable(op string) error {
-	switch fault := d.fault.Load(); {
-	case d.isClosed():
-		return &verbs.OpError{Op: op, Object: d.name, Err: verbs.ErrClosed}
-	case fault != nil:
-		return &verbs.OpError{Op: op, Object: d.name, Err: *fault,
-			Detail: "the device's link has failed; close the device and open it again"}
-	}
-	return nil
-}
-
-// linkFailed records that the socket failed. Locks of shards may be held.
-func (d *Device) linkFailed(err error) {
-	if d.isClosed() || errors.Is(err, net.ErrClosed) || !d.fault.CompareAndSwap(nil, &err) {
-		return
-	}
-	d.unusable.Store(true)
-	d.notifyEnded()
-	d.linkFailures.Add(1)
-	d.log.Error("link failed", "device", d.name, "addr", d.addr, "err", err)
-	d.raiseEvent(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Failure: &verbs.Failure{
-		Event: "the link failed: " + err.Error(), Cause: "close the device and open it again",
-	}})
-	go d.wakeAllWaiters() // in a goroutine: d.mu is taken before the locks of shards
-}
-
-// notifyEnded wakes the waiters on completion channels when the device is closed
-// or its link has failed.
-func (d *Device) notifyEnded() { d.endedOnce.Do(func() { close(d.ended) }) }
-
-// wakeAllWaiters wakes every sleeping waiter of the device.
-func (d *Device) wakeAllWaiters() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for c := range d.cqs {
-		c.wakeWaiters()
-	}
-	d.wakeLeaders()
 }
 
 // processStart is the zero of the monotonic clock.

@@ -112,7 +112,7 @@
 //	flush                 shard.go               v
 //	   v                                      qp.Core.HandlePacket
 //	link.Conn.WriteBatch  internal/link          v
-//	                                          qpHost.Complete     qp.go
+//	                                          qpHost.Complete     qphost.go
 //	                                             v
 //	                                          pushCompletion      cq.go
 //	                                             v
