@@ -117,45 +117,6 @@ func (c *Core) violation(format string, args ...any) {
 	c.Fail(fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...)))
 }
 
-// Write accepts as much of p as the flow control allows and returns the number of bytes. 0 means
-// that the caller must wait for a completion. While memory is offered Write accepts nothing,
-// because later data must follow the offered bytes.
-func (c *Core) Write(p []byte) int { return c.write(p, false) }
-
-// write implements Write and SendUrgent.
-func (c *Core) write(p []byte, urgent bool) (n int) {
-	if c.err != nil || c.closing || c.offer.live {
-		return 0
-	}
-	for n < len(p) {
-		k := c.sender.Write(p[n:])
-		if k == 0 {
-			break
-		}
-		n += k
-		c.peerSink.live = false // the data voids it on both sides
-		c.receiveQuery.wantLend = false
-		if urgent && n == len(p) {
-			c.oob.setMark(c.sender.EndMessage())
-		}
-		c.buildRequests()
-	}
-	c.stats.addWritten(n)
-	return n
-}
-
-// Read copies received bytes to p and returns their number, 0 if none are buffered.
-// [Core.Finished] reports the end of the stream.
-func (c *Core) Read(p []byte) (n int) {
-	n = c.receiver.Read(p)
-	if n > 0 {
-		c.position += uint64(n)
-		c.stats.addRead(n)
-		c.postPending()
-	}
-	return n
-}
-
 // postPending refills the receives and builds all requests that are due.
 func (c *Core) postPending() {
 	if c.err == nil {
@@ -165,69 +126,8 @@ func (c *Core) postPending() {
 	}
 }
 
-// Buffered returns the number of unread bytes.
-func (c *Core) Buffered() int { return c.receiver.Buffered() }
-
-// RingHalfFull reports whether more than half of the receive ring is unread. It is false with
-// Credit.
-func (c *Core) RingHalfFull() bool {
-	r, ok := c.receiver.(flow.RingReceiver)
-	return ok && r.HalfFull()
-}
-
-// Finished reports whether the peer has closed its half and all data has been read.
-func (c *Core) Finished() bool { return c.peerClosed && c.receiver.Buffered() == 0 }
-
-// Writable reports whether Write would accept data.
-func (c *Core) Writable() bool { return c.sender.Free() > 0 && !c.offer.live }
-
-// HeldBytes returns the number of written bytes that are not posted.
-func (c *Core) HeldBytes() int { return c.sender.Unposted() }
-
-// HoldData suspends, while on is set, the posting of data; received messages are still handled
-// and answered. It implements RDMA flow control outside of calls, where the mode makes no
-// progress (section 4.2).
-func (c *Core) HoldData(on bool) { c.holdData = on }
-
-// ReleaseHeld posts the data that HoldData has held back.
-func (c *Core) ReleaseHeld() { c.buildRequests() }
-
-// Flush posts held-back data without coalescing, as far as the flow control allows.
-func (c *Core) Flush() {
-	if s, ok := c.sender.(*flow.NICSender); ok {
-		s.Flush()
-	}
-	c.buildRequests()
-}
-
-// Sends returns the send requests to post, in order. The slice is valid until the next call of a
-// method; the memory that the requests refer to belongs to the Core until they complete.
-func (c *Core) Sends() []verbs.SendWR { return c.out }
-
-// Receives returns the receive requests to post. Post them before Sends, whose messages may
-// advertise them.
-func (c *Core) Receives() []verbs.RecvWR { return c.in }
-
 // ClearPosted empties Sends and Receives after the caller has posted both.
 func (c *Core) ClearPosted() { c.out, c.sges, c.in = c.out[:0], c.sges[:0], c.in[:0] }
-
-// buildRequests builds the send requests that are allowed: data in order, with the ordered
-// control messages in their place, unordered ones first.
-func (c *Core) buildRequests() {
-	if !c.started || c.err != nil {
-		return
-	}
-	c.postUnordered()
-	if c.postOrdered() && !c.holdData && !c.owesSourceReply() {
-		for m, ok := c.sender.Next(); ok; m, ok = c.sender.Next() {
-			c.postData(m)
-		}
-		c.postOrdered()
-	}
-	c.sendReceiveQuery()
-	c.postCreditUpdate()
-	c.requestFinalAck()
-}
 
 // Stats are the counters of a connection.
 type Stats struct {

@@ -13,6 +13,35 @@ import (
 // errUnposted reports a completion that belongs to no posted work, a fault of the caller.
 var errUnposted = errors.New("sdp: completion of work that was not posted")
 
+// Read copies received bytes to p and returns their number, 0 if none are buffered.
+// [Core.Finished] reports the end of the stream.
+func (c *Core) Read(p []byte) (n int) {
+	n = c.receiver.Read(p)
+	if n > 0 {
+		c.position += uint64(n)
+		c.stats.addRead(n)
+		c.postPending()
+	}
+	return n
+}
+
+// Buffered returns the number of unread bytes.
+func (c *Core) Buffered() int { return c.receiver.Buffered() }
+
+// RingHalfFull reports whether more than half of the receive ring is unread. It is false with
+// Credit.
+func (c *Core) RingHalfFull() bool {
+	r, ok := c.receiver.(flow.RingReceiver)
+	return ok && r.HalfFull()
+}
+
+// Finished reports whether the peer has closed its half and all data has been read.
+func (c *Core) Finished() bool { return c.peerClosed && c.receiver.Buffered() == 0 }
+
+// Receives returns the receive requests to post. Post them before Sends, whose messages may
+// advertise them.
+func (c *Core) Receives() []verbs.RecvWR { return c.in }
+
 // HandleCompletion handles a completion of the connection's queue pair.
 func (c *Core) HandleCompletion(wc *verbs.WC) {
 	switch {

@@ -27,6 +27,77 @@ func (c *Core) stageSGE(e verbs.SGE) []verbs.SGE {
 	return c.sges[len(c.sges)-1 : len(c.sges) : len(c.sges)]
 }
 
+// Write accepts as much of p as the flow control allows and returns the number of bytes. 0 means
+// that the caller must wait for a completion. While memory is offered Write accepts nothing,
+// because later data must follow the offered bytes.
+func (c *Core) Write(p []byte) int { return c.write(p, false) }
+
+// write implements Write and SendUrgent.
+func (c *Core) write(p []byte, urgent bool) (n int) {
+	if c.err != nil || c.closing || c.offer.live {
+		return 0
+	}
+	for n < len(p) {
+		k := c.sender.Write(p[n:])
+		if k == 0 {
+			break
+		}
+		n += k
+		c.peerSink.live = false // the data voids it on both sides
+		c.receiveQuery.wantLend = false
+		if urgent && n == len(p) {
+			c.oob.setMark(c.sender.EndMessage())
+		}
+		c.buildRequests()
+	}
+	c.stats.addWritten(n)
+	return n
+}
+
+// Writable reports whether Write would accept data.
+func (c *Core) Writable() bool { return c.sender.Free() > 0 && !c.offer.live }
+
+// HeldBytes returns the number of written bytes that are not posted.
+func (c *Core) HeldBytes() int { return c.sender.Unposted() }
+
+// HoldData suspends, while on is set, the posting of data; received messages are still handled
+// and answered. It implements RDMA flow control outside of calls, where the mode makes no
+// progress (section 4.2).
+func (c *Core) HoldData(on bool) { c.holdData = on }
+
+// ReleaseHeld posts the data that HoldData has held back.
+func (c *Core) ReleaseHeld() { c.buildRequests() }
+
+// Flush posts held-back data without coalescing, as far as the flow control allows.
+func (c *Core) Flush() {
+	if s, ok := c.sender.(*flow.NICSender); ok {
+		s.Flush()
+	}
+	c.buildRequests()
+}
+
+// Sends returns the send requests to post, in order. The slice is valid until the next call of a
+// method; the memory that the requests refer to belongs to the Core until they complete.
+func (c *Core) Sends() []verbs.SendWR { return c.out }
+
+// buildRequests builds the send requests that are allowed: data in order, with the ordered
+// control messages in their place, unordered ones first.
+func (c *Core) buildRequests() {
+	if !c.started || c.err != nil {
+		return
+	}
+	c.postUnordered()
+	if c.postOrdered() && !c.holdData && !c.owesSourceReply() {
+		for m, ok := c.sender.Next(); ok; m, ok = c.sender.Next() {
+			c.postData(m)
+		}
+		c.postOrdered()
+	}
+	c.sendReceiveQuery()
+	c.postCreditUpdate()
+	c.requestFinalAck()
+}
+
 // postData builds the request for a data message.
 func (c *Core) postData(m flow.Message) {
 	seq := c.credits.NextSeq()
