@@ -208,7 +208,7 @@ func (c *Core) Queued() (send, recv int) { return c.sq.len(), c.rq.len() }
 // nothing completes before the next post. Receives of a shared queue do not
 // count.
 func (c *Core) CanComplete() (send, recv bool) {
-	return c.sq.len() > 0 || c.transport.busy(), c.rq.len() > 0 || c.msg.held
+	return c.sq.len() > 0 || c.transport.hasOutstanding(), c.rq.len() > 0 || c.msg.held
 }
 
 // resetAll discards all requests and attributes.

@@ -19,7 +19,7 @@ func (c *Core) PostSend(now reliability.Time, wrs []verbs.SendWR) (int, error) {
 			Detail: "state " + c.state.String() + "; modify it to RTS first"}
 	}
 	for i := range wrs {
-		if err := c.transport.post(&wrs[i]); err != nil {
+		if err := c.transport.postRequest(&wrs[i]); err != nil {
 			if c.state == sErr || c.state == sSQE {
 				c.flushSends(now)
 			}
@@ -47,7 +47,7 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 	if err != nil {
 		return err
 	}
-	route, err := c.transport.route(wr)
+	route, err := c.transport.datagramPath(wr)
 	if err != nil {
 		return err
 	}

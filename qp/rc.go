@@ -10,15 +10,15 @@ import (
 // (requester.go, response.go, responder.go).
 type rc struct{ *Core }
 
-func (t rc) post(wr *verbs.SendWR) error             { return t.postSend(wr) }
-func (t rc) route(*verbs.SendWR) (*wire.Path, error) { return nil, nil }
-func (t rc) countsMessage(w *sendWQE) bool           { return w.consumesRecv() }
-func (t rc) inFlight() int                           { return t.unackedBytes() }
-func (t rc) busy() bool                              { return false }
-func (t rc) checkPacket(p *wire.Packet) wire.Drop    { return t.checkConnected(p) }
-func (t rc) afterFailure(now reliability.Time)       { t.setState(now, sErr) }
-func (t rc) flush()                                  {}
-func (t rc) reset()                                  {}
+func (t rc) postRequest(wr *verbs.SendWR) error             { return t.postSend(wr) }
+func (t rc) datagramPath(*verbs.SendWR) (*wire.Path, error) { return nil, nil }
+func (t rc) countsMessage(w *sendWQE) bool                  { return w.consumesRecv() }
+func (t rc) inFlight() int                                  { return t.unackedBytes() }
+func (t rc) hasOutstanding() bool                           { return false }
+func (t rc) checkPacket(p *wire.Packet) wire.Drop           { return t.checkConnected(p) }
+func (t rc) afterFailure(now reliability.Time)              { t.setState(now, sErr) }
+func (t rc) flush()                                         {}
+func (t rc) reset()                                         {}
 
 // mayStart implements transport: w waits for a credit.
 func (t rc) mayStart(w *sendWQE) bool {

@@ -10,10 +10,10 @@ import (
 // four: rc, uc, ud (also of GSI) and udRDMA, which is ud with RDMA over UD. New chooses one;
 // no other code looks at the type, but for the tables of states and opcodes in state.go.
 type transport interface {
-	// post queues a request.
-	post(wr *verbs.SendWR) error
-	// route returns the path of a datagram, or nil if the queue pair has a peer.
-	route(wr *verbs.SendWR) (*wire.Path, error)
+	// postRequest queues a request.
+	postRequest(wr *verbs.SendWR) error
+	// datagramPath returns the path of a datagram, or nil if the queue pair has a peer.
+	datagramPath(wr *verbs.SendWR) (*wire.Path, error)
 	// mayStart reports whether the first packet of w may be sent.
 	mayStart(w *sendWQE) bool
 	// sendPacket builds the packet of w at next.
@@ -27,8 +27,8 @@ type transport interface {
 	countsMessage(w *sendWQE) bool
 	// inFlight returns the number of bytes sent and not acknowledged.
 	inFlight() int
-	// busy reports whether requests outside of the send queue are outstanding.
-	busy() bool
+	// hasOutstanding reports whether requests outside of the send queue are outstanding.
+	hasOutstanding() bool
 
 	// checkPacket performs the checks of all packets.
 	checkPacket(p *wire.Packet) wire.Drop
@@ -54,24 +54,24 @@ type transport interface {
 	reset()
 }
 
-// An unreliable is what UC and UD have in common: no acknowledgements, timers and credits. A
+// An unreliable is the common part of UC and UD: no acknowledgements, timers and credits. A
 // request is complete when its packets were sent.
 type unreliable struct{ *Core }
 
-func (t unreliable) post(wr *verbs.SendWR) error             { return t.postSend(wr) }
-func (t unreliable) route(*verbs.SendWR) (*wire.Path, error) { return nil, nil }
-func (t unreliable) mayStart(*sendWQE) bool                  { return true }
-func (t unreliable) countsMessage(w *sendWQE) bool           { return !w.isLocal() }
-func (t unreliable) inFlight() int                           { return 0 }
-func (t unreliable) busy() bool                              { return false }
-func (t unreliable) drainAck(reliability.Time, Out) bool     { return false }
-func (t unreliable) hasPendingAck() bool                     { return false }
-func (t unreliable) expireDelayedAck()                       {}
-func (t unreliable) deadline() reliability.Time              { return 0 }
-func (t unreliable) advance(reliability.Time)                {}
-func (t unreliable) configure()                              {}
-func (t unreliable) flush()                                  {}
-func (t unreliable) reset()                                  {}
+func (t unreliable) postRequest(wr *verbs.SendWR) error             { return t.postSend(wr) }
+func (t unreliable) datagramPath(*verbs.SendWR) (*wire.Path, error) { return nil, nil }
+func (t unreliable) mayStart(*sendWQE) bool                         { return true }
+func (t unreliable) countsMessage(w *sendWQE) bool                  { return !w.isLocal() }
+func (t unreliable) inFlight() int                                  { return 0 }
+func (t unreliable) hasOutstanding() bool                           { return false }
+func (t unreliable) drainAck(reliability.Time, Out) bool            { return false }
+func (t unreliable) hasPendingAck() bool                            { return false }
+func (t unreliable) expireDelayedAck()                              {}
+func (t unreliable) deadline() reliability.Time                     { return 0 }
+func (t unreliable) advance(reliability.Time)                       {}
+func (t unreliable) configure()                                     {}
+func (t unreliable) flush()                                         {}
+func (t unreliable) reset()                                         {}
 
 // onSent implements transport.
 func (t unreliable) onSent(_ reliability.Time, w *sendWQE, _ wire.PSN, _ bool) {
@@ -113,8 +113,8 @@ func (c *Core) checkConnected(p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// handleConnected handles what all packets from a peer have in common, and reports whether
-// that was all: the packet is a congestion notification.
+// handleConnected handles the congestion mark of any packet from a peer, and congestion
+// notifications. It reports whether the packet is one of these.
 func (c *Core) handleConnected(now reliability.Time, p *wire.Packet) (done bool) {
 	if congestionMarked(p) && (c.cnpLast == 0 || now-c.cnpLast >= cnpSpacing) {
 		c.cnpDue, c.cnpLast = true, now

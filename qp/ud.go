@@ -14,8 +14,8 @@ const GSIQKey = 0x80010000
 // ud is the unreliable datagram. Each request has its own path.
 type ud struct{ unreliable }
 
-// route implements transport.
-func (t ud) route(wr *verbs.SendWR) (*wire.Path, error) {
+// datagramPath implements transport.
+func (t ud) datagramPath(wr *verbs.SendWR) (*wire.Path, error) {
 	path := t.host.Path(wr.AH)
 	switch {
 	case path == nil:

@@ -11,16 +11,16 @@ import (
 // udRDMA is ud with RDMA over UD, which Core.rdma implements.
 type udRDMA struct{ ud }
 
-// post implements transport.
-func (t udRDMA) post(wr *verbs.SendWR) error {
+// postRequest implements transport.
+func (t udRDMA) postRequest(wr *verbs.SendWR) error {
 	if isRDMA(wr.Opcode) {
 		return t.postRDMA(wr)
 	}
 	return t.postSend(wr)
 }
 
-// busy implements transport.
-func (t udRDMA) busy() bool { return t.rdma.ops > 0 }
+// hasOutstanding implements transport.
+func (t udRDMA) hasOutstanding() bool { return t.rdma.ops > 0 }
 
 // onSendRefused implements transport.
 func (t udRDMA) onSendRefused(now reliability.Time, bth wire.BTH, info *wire.Info, refusal *verbs.RefusedError) {

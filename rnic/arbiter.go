@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/internal/sched"
 )
 
-// An arbiter decides which goroutine reads the socket: it has the token, and what
-// the goroutines that want it leave for each other.
+// An arbiter decides which goroutine reads the socket: it has the token, and the
+// requests of the goroutines that want it.
 type arbiter struct {
 	token         token
 	polls         atomic.Uint64 // polls, waits that lead, and batches of long posts; the service stays out while it increases
@@ -137,7 +137,7 @@ func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 	s.flushDeferred()
 	deadline := s.nextTimer.Load()
 	s.sleepDeadline.Store(deadline)
-	if !s.token.sleep() {
+	if !s.token.beginSleep() {
 		return true
 	}
 	s.flushCorked() // posts since flushDeferred
@@ -156,7 +156,7 @@ func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 			s.dev.linkFailed(err)
 		}
 	}
-	wanted = s.token.wake()
+	wanted = s.token.endSleep()
 	if s.monitorParked.Load() {
 		s.unparkMonitor()
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // The cqWaiters are the goroutines that wait for completions of a queue, and the event that it
-// is armed for. The lock of the queue guards what is not atomic.
+// is armed for. The lock of the queue guards the fields that are not atomic.
 type cqWaiters struct {
 	armed         armState
 	pushedAtCheck uint64                 // pushed at the last check of checkWaiters

@@ -44,7 +44,7 @@ type deviceSources struct {
 	randLock sync.Mutex
 }
 
-// The deviceObjects are what programs create on a device.
+// The deviceObjects are the objects that programs create on a device.
 type deviceObjects struct {
 	qps             *qpTable
 	keys            *keyTable
@@ -57,14 +57,14 @@ type deviceObjects struct {
 	handledChannels atomic.Pointer[[]*completionChannel] // channels with a handler; replaced with mu held
 }
 
-// A deviceNetwork is what a device knows of the network around it.
+// A deviceNetwork is the state of the network around a device.
 type deviceNetwork struct {
 	port   port
 	groups groupTable
 	paths  pathCache
 }
 
-// The deviceReports are what a device tells: events, counters, captures, and by the debug
+// The deviceReports are the events, counters and captures of a device, and its debug
 // interface.
 type deviceReports struct {
 	events       *eventQueue

@@ -66,23 +66,22 @@
 // The token is one word (token.go). Its states, and the transitions:
 //
 //	state               event                                      next
-//	free                Poll on an empty CQ: take                  polling
-//	free                Wait or PollWait: take                     leading
-//	free                the monitor saw no poll for a while: take  serving
+//	free                Poll on an empty CQ: acquire               polling
+//	free                Wait or PollWait: acquire                  leading
+//	free                no poll for a while (monitor): acquire     serving
 //	free                SetImpair, StartCapture: seize             seized
 //	polling             the read is done: release                  free
-//	leading             spin budget used up: sleep                 leading, asleep
-//	leading             satisfied, context ended, CQ failed, or a
-//	                    seizer waits: release                      free
-//	leading, asleep     socket readable, timer due, Wake: wake     leading
+//	leading             spin budget used up: beginSleep            leading, asleep
+//	leading             satisfied, context ended, CQ failed, or
+//	                    a seizer waits: release                    free
+//	leading, asleep     readable, timer due, Wake: endSleep        leading
 //	leading, asleep     frequent polls, or a seizer: displace      leading, displaced
-//	leading, displaced  wake; the leader releases it and follows   leading
-//	serving             spin budget used up: sleep                 serving, asleep
+//	leading, displaced  endSleep; the leader releases it, follows  leading
+//	serving             spin budget used up: beginSleep            serving, asleep
 //	serving             frequent polls, or a waiter: recall        serving, recalled
 //	serving             a waiter follows: release                  free
-//	serving, asleep     socket readable, timer due, Wake: wake     serving
-//	serving, asleep     frequent polls, a waiter or a seizer:
-//	                    displace                                   serving, recalled
+//	serving, asleep     readable, timer due, Wake: endSleep        serving
+//	serving, asleep     polls, a waiter or a seizer: displace      serving, recalled
 //	serving, recalled   release                                    free
 //	seized              the link is replaced: release              free
 //

@@ -47,7 +47,7 @@ func (s *shard) runMonitor() {
 			shortTimer.sleep(minMonitorSleep)
 			polls = s.polls.Load()
 		}
-		if pollsRare && polls == seen && s.token.take(tokenServing) {
+		if pollsRare && polls == seen && s.token.acquire(tokenServing) {
 			s.serviceRuns.Add(1)
 			s.serviceRequested.Store(false) // the service does it now
 			began := s.dev.now()

@@ -46,7 +46,7 @@ func TestSleepEndsWithoutCalls(t *testing.T) {
 		"posts":    func() { s.activity.posts++ },
 		"asks":     s.requestService,
 		"looks":    func() { s.polls.Add(1) },
-		"waits":    func() { s.token.take(tokenPolling) },
+		"waits":    func() { s.token.acquire(tokenPolling) },
 		"is at it": func() { s.mu.TryLock() },
 	} {
 		total, alive := slept(sign)

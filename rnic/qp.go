@@ -28,7 +28,7 @@ type queuePair struct {
 	qpState
 }
 
-// A qpState is what the shard keeps of a queue pair. Its lock guards it.
+// A qpState is the part of a queue pair that the lock of its shard guards.
 type qpState struct {
 	closed         bool // Close was called
 	active         bool // in shard.active

@@ -25,13 +25,13 @@ func TestServiceYieldsToken(t *testing.T) {
 				break
 			}
 		}
-		for !s.token.take(tokenPolling) {
+		for !s.token.acquire(tokenPolling) {
 			runtime.Gosched()
 		}
 		s.releaseToken()
 	}
 
-	for !s.token.take(tokenServing) { // a service that does not respond
+	for !s.token.acquire(tokenServing) { // a service that does not respond
 		runtime.Gosched()
 	}
 	require.True(t, s.requestHandover(func() bool { return true }), "a waiter with its completion does not wait")

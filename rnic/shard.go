@@ -74,8 +74,8 @@ type receiveState struct {
 	processorState
 }
 
-// A processorState is what the token holder knows of its processor: for how long to
-// spin, and when to yield. It belongs to the token holder, too.
+// A processorState tells the token holder for how long to spin, and when to yield its
+// processor. It belongs to the token holder, too.
 type processorState struct {
 	cpuShared        bool   // other threads ran when a leader last yielded
 	seenWakeups      uint64 // Device.wakeups when the token holder last called the scheduler

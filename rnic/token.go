@@ -12,7 +12,7 @@ type token struct {
 	word atomic.Uint32 // a tokenState, and the number of seizers above it
 }
 
-// A tokenState says who holds the token.
+// A tokenState names the holder of the token.
 type tokenState uint32
 
 const (
@@ -72,19 +72,19 @@ func (t *token) isRecalled() bool { return t.state() == tokenServingRecalled }
 // hasSeizers reports whether a goroutine waits in seizeToken.
 func (t *token) hasSeizers() bool { return t.word.Load() >= seizer }
 
-// take takes the token in one of the states polling, leading and serving, unless it is taken or
+// acquire takes the token in one of the states polling, leading and serving, unless it is taken or
 // a seizer waits for it.
-func (t *token) take(as tokenState) bool {
+func (t *token) acquire(as tokenState) bool {
 	return t.word.CompareAndSwap(uint32(tokenFree), uint32(as))
 }
 
 // release gives up the token.
-func (t *token) release() { t.change(func(tokenState) tokenState { return tokenFree }) }
+func (t *token) release() { t.changeState(func(tokenState) tokenState { return tokenFree }) }
 
-// sleep is called by the holder before it blocks. It reports whether the holder may block; if
+// beginSleep is called by the holder before it blocks. It reports whether the holder may block; if
 // not, it must give up the token.
-func (t *token) sleep() bool {
-	_, to := t.change(func(s tokenState) tokenState {
+func (t *token) beginSleep() bool {
+	_, to := t.changeState(func(s tokenState) tokenState {
 		switch s {
 		case tokenLeading:
 			return tokenLeadingAsleep
@@ -96,9 +96,9 @@ func (t *token) sleep() bool {
 	return to != tokenServingRecalled
 }
 
-// wake is called by the holder after sleep, and reports whether it must give up the token.
-func (t *token) wake() (displaced bool) {
-	from, _ := t.change(func(s tokenState) tokenState {
+// endSleep is called by the holder after beginSleep, and reports whether it must give up the token.
+func (t *token) endSleep() (displaced bool) {
+	from, _ := t.changeState(func(s tokenState) tokenState {
 		switch s {
 		case tokenLeadingAsleep, tokenLeadingDisplaced:
 			return tokenLeading
@@ -116,7 +116,7 @@ func (t *token) displace() (wake bool) {
 	if !t.isAsleep() {
 		return false
 	}
-	from, to := t.change(func(s tokenState) tokenState {
+	from, to := t.changeState(func(s tokenState) tokenState {
 		switch s {
 		case tokenLeadingAsleep:
 			return tokenLeadingDisplaced
@@ -131,7 +131,7 @@ func (t *token) displace() (wake bool) {
 // recall makes the service, or a holder that is asleep, give up the token, and reports whether
 // the caller must wake it.
 func (t *token) recall() (wake bool) {
-	if s := t.state(); s == tokenServing && t.swap(tokenServing, tokenServingRecalled) {
+	if s := t.state(); s == tokenServing && t.swapState(tokenServing, tokenServingRecalled) {
 		return false
 	}
 	return t.displace()
@@ -143,11 +143,11 @@ func (t *token) addSeizer()    { t.word.Add(seizer) }
 func (t *token) removeSeizer() { t.word.Add(^uint32(seizer - 1)) }
 
 // seize takes the token, if it is free, for one of the seizers.
-func (t *token) seize() bool { return t.swap(tokenFree, tokenSeized) }
+func (t *token) seize() bool { return t.swapState(tokenFree, tokenSeized) }
 
-// swap changes from to to, and reports whether the state was from.
-func (t *token) swap(from, to tokenState) bool {
-	a, b := t.change(func(s tokenState) tokenState {
+// swapState changes from to to, and reports whether the state was from.
+func (t *token) swapState(from, to tokenState) bool {
+	a, b := t.changeState(func(s tokenState) tokenState {
 		if s == from {
 			return to
 		}
@@ -156,8 +156,8 @@ func (t *token) swap(from, to tokenState) bool {
 	return a == from && b == to
 }
 
-// change replaces the state by next of it.
-func (t *token) change(next func(tokenState) tokenState) (from, to tokenState) {
+// changeState replaces the state by next of it.
+func (t *token) changeState(next func(tokenState) tokenState) (from, to tokenState) {
 	for {
 		w := t.word.Load()
 		from, _ = splitTokenWord(w)

@@ -51,10 +51,10 @@ type place int8
 const (
 	start     place = iota
 	holding         // with the token, awake
-	beforeNap       // before token.sleep
-	napping         // after token.sleep, before blocking
+	beforeNap       // before token.beginSleep
+	napping         // after token.beginSleep, before blocking
 	blocked         // in the socket
-	afterNap        // before token.wake
+	afterNap        // before token.endSleep
 	releasing       // before token.release
 	offering        // before offerBaton
 	following       // has counted itself as a follower
@@ -127,7 +127,7 @@ func (m modelState) steps(i int) (next []modelState) {
 		do(func(m *modelState, p *proc) { m.hold(p) })
 	case beforeNap:
 		do(func(m *modelState, p *proc) {
-			if p.at = napping; !m.token((*token).sleep) {
+			if p.at = napping; !m.token((*token).beginSleep) {
 				p.displaced, p.at = !m.noService, releasing
 			}
 		})
@@ -143,7 +143,7 @@ func (m modelState) steps(i int) (next []modelState) {
 		}
 	case afterNap:
 		do(func(m *modelState, p *proc) {
-			if p.at = holding; m.token((*token).wake) {
+			if p.at = holding; m.token((*token).endSleep) {
 				p.displaced, p.at = !m.noService, releasing
 			}
 		})
@@ -198,7 +198,7 @@ func (m *modelState) begin(p *proc) {
 		switch {
 		case p.rounds == 0:
 			p.at = finished
-		case m.token(func(t *token) bool { return t.take(tokenPolling) }):
+		case m.token(func(t *token) bool { return t.acquire(tokenPolling) }):
 			p.at = holding
 		default:
 			if !m.noService {
@@ -213,7 +213,7 @@ func (m *modelState) begin(p *proc) {
 			if p.hasBaton {
 				m.offerBaton()
 			}
-		case !p.displaced && m.token(func(t *token) bool { return t.take(tokenLeading) }):
+		case !p.displaced && m.token(func(t *token) bool { return t.acquire(tokenLeading) }):
 			p.hasBaton, p.at = false, holding
 		default:
 			if m.followers++; m.is((*token).isServing) {
@@ -222,7 +222,7 @@ func (m *modelState) begin(p *proc) {
 			p.at = following
 		}
 	case procService:
-		if m.token(func(t *token) bool { return t.take(tokenServing) }) {
+		if m.token(func(t *token) bool { return t.acquire(tokenServing) }) {
 			p.at = holding
 		}
 	case procSeizer:

@@ -12,7 +12,7 @@ import (
 // packets handled; 0 if another goroutine holds the token.
 func (d *Device) pollShard(s *shard, c caller) int {
 	s.polls.Add(1)
-	if !s.token.take(tokenPolling) {
+	if !s.token.acquire(tokenPolling) {
 		s.claimToken()
 		return 0
 	}
@@ -77,7 +77,7 @@ func (w *waiter) wait() error {
 			w.waitForWake()
 			continue
 		}
-		if !displaced && s.token.take(tokenLeading) {
+		if !displaced && s.token.acquire(tokenLeading) {
 			w.baton = false
 			s.polls.Add(1)
 			s.leader.Store(w.cq)

@@ -11,7 +11,7 @@
 //	mu.Unlock()
 //
 // The engine has no lock and no goroutine: it uses the lock of its owner, which protects
-// the conditions as well. Whoever changes a condition calls [Engine.Notify] before it
+// the conditions as well. A goroutine that changes one calls [Engine.Notify] before it
 // releases the lock.
 //
 // # States

@@ -9,7 +9,7 @@ import (
 // A Source is the network that the leader serves on behalf of all waiting goroutines.
 type Source interface {
 	// Prepare is called with the lock held by each goroutine before it blocks, as leader
-	// or follower: it sends what was delayed for coalescing. It is called again after
+	// or follower: it sends packets delayed for coalescing. It is called again after
 	// each wake-up that leaves w unready.
 	Prepare(w Waitable)
 

@@ -6,7 +6,7 @@
 //	go w.Serve(ctx, func(from rankwire.Ticket, r *cm.Request) { ... r.Accept(ctx, qp, ...) })
 //	conn, err := w.Dial(ctx, rank, channel, qp, cm.DialOptions{})
 //
-// Packages mpi and acp decide which rank dials and what a connection is for.
+// Packages mpi and acp decide which rank dials, and the purpose of each connection.
 package rankwire
 
 import (

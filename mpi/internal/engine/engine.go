@@ -184,8 +184,8 @@ func (s *source) Prepare(w progress.Waitable) {
 // Poll implements progress.Source.
 func (s *source) Poll() bool { return s.fab != nil && s.fab.Poll() }
 
-// Block implements progress.Source. A fabric that fails ends the requests, which are what
-// Wait waits for.
+// Block implements progress.Source. A fabric that fails ends the requests, and so
+// the waits for them.
 func (s *source) Block(ctx context.Context) error {
 	if s.fab == nil {
 		<-ctx.Done()
