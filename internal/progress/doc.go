@@ -22,7 +22,8 @@
 //	leads    any        events of the network         ready followers leave
 //	leads    any        Notify, leader ready          Source.Block is canceled; it leaves
 //	leads    some       the leader is ready, its      it leaves and wakes one follower,
-//	                    context ends, Block fails     which leads
+//	                    context ends, Block fails,    which leads
+//	                    a method of Source panics
 //	leads    some       a follower's context ends     it leaves
 //	idle     none       Wait, Poll (RunIdle leads)    Source.Block is canceled; it leaves
 //

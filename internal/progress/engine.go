@@ -6,7 +6,9 @@ import (
 	"sync"
 )
 
-// A Source is the network that the leader serves on behalf of all waiting goroutines.
+// A Source is the network that the leader serves on behalf of all waiting goroutines. A
+// panic in a method reaches the caller of the Engine's method that called it, which has the
+// lock again and no longer leads: another waiting goroutine does.
 type Source interface {
 	// Prepare is called with the lock held by each goroutine before it blocks, as leader
 	// or follower: it sends packets delayed for coalescing. It is called again after
@@ -24,7 +26,8 @@ type Source interface {
 }
 
 // A Waitable is a condition that a goroutine waits for. Ready is called with the lock
-// held, by any goroutine.
+// held, by any goroutine, and has no side effects. If it panics, the goroutine that waits
+// for the condition gets the panic, whichever called it.
 type Waitable interface{ Ready() bool }
 
 // An Engine makes progress on a Source for its waiting goroutines. All methods are called
@@ -36,6 +39,7 @@ type Engine struct {
 	leader    Waitable     // of the goroutine that leads, or nil
 	ctx       *leadContext // of Source.Block
 	followers []*follower
+	next      *follower   // woken to lead, has not run yet; or nil
 	spare     []*follower // for reuse
 	activity  uint64      // counts polls and waits, for RunIdle
 }
@@ -58,11 +62,17 @@ func (e *Engine) Leading() bool { return e.leader != nil }
 // there were any.
 func (e *Engine) Poll() bool {
 	e.recordActivity()
-	if e.leader != nil || !e.src.Poll() {
+	if e.leader != nil {
 		return false
 	}
-	e.Notify()
-	return true
+	some := true // also if a handler panics: events before it have been handled
+	defer func() {
+		if some {
+			e.Notify()
+		}
+	}()
+	some = e.src.Poll()
+	return some
 }
 
 // Wait blocks until w is ready, ctx ends or the source fails. It returns nil in the first
@@ -93,6 +103,7 @@ func (e *Engine) lead(ctx context.Context, w Waitable) error {
 	defer func() { // also if a handler panics
 		if !locked {
 			e.mu.Lock()
+			e.ctx.endBlock()
 		}
 		e.leader = nil
 		e.Notify() // of the events of the last Poll
@@ -123,6 +134,7 @@ func (e *Engine) lead(ctx context.Context, w Waitable) error {
 
 // follow blocks until the goroutine is woken or ctx ends.
 func (e *Engine) follow(ctx context.Context, w Waitable) {
+	done := ctx.Done() // with the lock held, because a method of a program's context may panic
 	f := e.newFollower()
 	f.Waitable = w
 	e.followers = append(e.followers, f)
@@ -130,13 +142,16 @@ func (e *Engine) follow(ctx context.Context, w Waitable) {
 	select {
 	case <-f.wake:
 		e.mu.Lock()
-	case <-ctx.Done():
+	case <-done:
 		e.mu.Lock()
 		if i := slices.Index(e.followers, f); i >= 0 {
 			e.followers = slices.Delete(e.followers, i, i+1)
 		} else {
 			<-f.wake // woken meanwhile
 		}
+	}
+	if e.next == f {
+		e.next = nil
 	}
 	f.Waitable = nil
 	e.spare = append(e.spare, f)
@@ -154,11 +169,22 @@ func (e *Engine) newFollower() *follower {
 
 // Notify wakes the goroutines whose Waitable is ready and, if none leads, one that will.
 func (e *Engine) Notify() {
-	if e.leader != nil && e.leader.Ready() {
+	if e.leader != nil && isReady(e.leader) {
 		e.ctx.kick.Cancel()
 	}
-	e.wakeFollowers(func(f *follower) bool { return f.Ready() })
+	e.wakeFollowers(func(f *follower) bool { return isReady(f) })
 	e.ensureLeader()
+}
+
+// isReady reports whether w is ready, on behalf of the goroutine that waits for it. A panic
+// counts as ready: that goroutine then calls Ready itself.
+func isReady(w Waitable) (ready bool) {
+	defer func() {
+		if recover() != nil {
+			ready = true
+		}
+	}()
+	return w.Ready()
 }
 
 // Interrupt wakes all waiting goroutines, which call Source.Prepare and check their
@@ -176,13 +202,13 @@ func (e *Engine) RestartBlock() {
 	}
 }
 
-// ensureLeader wakes a follower to lead if there is no leader. All followers are unready
-// or have been notified.
+// ensureLeader wakes a follower to lead if there is no leader, nor one woken before. All
+// followers are unready or have been notified.
 func (e *Engine) ensureLeader() {
-	if e.leader == nil && len(e.followers) > 0 {
-		f := e.followers[0]
+	if e.leader == nil && e.next == nil && len(e.followers) > 0 {
+		e.next = e.followers[0]
 		e.followers = slices.Delete(e.followers, 0, 1)
-		f.wake <- struct{}{}
+		e.next.wake <- struct{}{}
 	}
 }
 

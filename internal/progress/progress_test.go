@@ -25,13 +25,33 @@ type network struct {
 	blocked  int // goroutines in Block
 	prepared int // calls of Prepare
 	fail     error
-	onPoll   func()
+
+	onPrepare, onPoll, onBlock func() // called once, with the lock held; onPoll behind the events
 }
 
 // A condition is ready once its event was handled.
-type condition struct{ ready bool }
+type condition struct {
+	ready  bool
+	panics bool // Ready panics
+}
 
-func (c *condition) Ready() bool { return c.ready }
+func (c *condition) Ready() bool {
+	if c.panics {
+		panic(errBoom)
+	}
+	return c.ready
+}
+
+// errBoom is the value of the panics of the tests.
+var errBoom = errors.New("boom")
+
+// callOnce calls *f, if it is set, and clears it.
+func callOnce(f *func()) {
+	if g := *f; g != nil {
+		*f = nil
+		g()
+	}
+}
 
 func newNetwork() *network {
 	n := &network{wake: make(chan struct{}, 1)}
@@ -39,17 +59,18 @@ func newNetwork() *network {
 	return n
 }
 
-func (n *network) Prepare(progress.Waitable) { n.prepared++ }
+func (n *network) Prepare(progress.Waitable) {
+	n.prepared++
+	callOnce(&n.onPrepare)
+}
 
 func (n *network) Poll() bool {
-	if n.onPoll != nil {
-		n.onPoll()
-	}
 	some := len(n.arrived) > 0
 	for _, c := range n.arrived {
 		c.ready = true
 	}
 	n.arrived = nil
+	callOnce(&n.onPoll)
 	return some
 }
 
@@ -60,8 +81,9 @@ func (n *network) Block(ctx context.Context) error {
 	n.mu.Unlock()
 	defer func() {
 		n.mu.Lock()
+		defer n.mu.Unlock()
 		n.blocked--
-		n.mu.Unlock()
+		callOnce(&n.onBlock)
 	}()
 	switch {
 	case err != nil:
@@ -107,8 +129,9 @@ type waiter struct {
 	cond   *condition
 	ctx    context.Context
 	cancel context.CancelFunc
-	err    error
+	err    error // of Wait, or the value of its panic
 	done   bool
+	atEnd  func() // called behind Wait, with the lock held
 }
 
 func (n *network) start(wg *sync.WaitGroup, parent context.Context, c *condition) *waiter {
@@ -117,8 +140,14 @@ func (n *network) start(wg *sync.WaitGroup, parent context.Context, c *condition
 	wg.Go(func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
+		defer func() {
+			if v := recover(); v != nil {
+				w.err = v.(error)
+			}
+			w.done = true
+			callOnce(&w.atEnd)
+		}()
 		w.err = n.engine.Wait(w.ctx, w.cond)
-		w.done = true
 	})
 	return w
 }
@@ -259,7 +288,7 @@ func TestLeaderHandsOver(t *testing.T) {
 }
 
 // TestTargetedWakeups counts the goroutines that an event wakes: the one that it makes
-// ready, and no other.
+// ready, or the one that leads next, and no other.
 func TestTargetedWakeups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -274,32 +303,14 @@ func TestTargetedWakeups(t *testing.T) {
 		synctest.Wait()
 		require.True(t, list[5].done)
 		require.Equal(t, before+1, n.prepared) // the leader, before it blocks again
+		before = n.prepared
+		list[0].cancel()
+		synctest.Wait()
+		require.Equal(t, before+1, n.prepared) // the one that leads next
 		for _, w := range list {
 			w.cancel()
 		}
 		wg.Wait()
-	})
-}
-
-// TestPanic panics in a handler that the leader calls: the lock is held, the panic reaches
-// the leader's caller, and the followers are served.
-func TestPanic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork()
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			require.PanicsWithValue(t, "handler", func() { _ = n.engine.Wait(t.Context(), &condition{}) })
-		})
-		synctest.Wait()
-		follower := n.start(&wg, t.Context(), &condition{})
-		synctest.Wait()
-		n.locked(func() { n.onPoll = func() { n.onPoll = nil; panic("handler") } })
-		n.deliver(follower.cond)
-		wg.Wait()
-		require.NoError(t, follower.err)
-		require.False(t, n.engine.Leading())
 	})
 }
 

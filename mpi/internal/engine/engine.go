@@ -63,9 +63,8 @@ func (e *Engine) Fabric() fabric.Fabric { return e.fab }
 // Do implements fabric.Host.
 func (e *Engine) Do(f func(*protocol.Core)) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	defer e.Unlock() // also if f panics: it may have made a Waitable ready
 	f(e.core)
-	e.progress.Notify()
 }
 
 // Core implements fabric.Host.
