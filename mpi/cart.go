@@ -110,8 +110,8 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (Cart, error
 	}
 	points := 1
 	for _, d := range dims {
-		if d < 1 || points > c.size/d {
-			return Cart{}, c.rejectCollective(op, fmt.Errorf("%w: dimensions %v for %d ranks", ErrGrid, dims, c.size))
+		if d < 1 || points > c.base.Size/d {
+			return Cart{}, c.rejectCollective(op, fmt.Errorf("%w: dimensions %v for %d ranks", ErrGrid, dims, c.base.Size))
 		}
 		points *= d
 	}
@@ -163,8 +163,8 @@ func (g Cart) Coords(rank int) ([]int, error) {
 	if g.grid == nil {
 		return nil, g.fail("coords", "", errNullComm)
 	}
-	if rank < 0 || rank >= g.size {
-		return nil, g.fail("coords", "", fmt.Errorf("%w: %d, want [0, %d)", ErrRank, rank, g.size))
+	if rank < 0 || rank >= g.base.Size {
+		return nil, g.fail("coords", "", fmt.Errorf("%w: %d, want [0, %d)", ErrRank, rank, g.base.Size))
 	}
 	return g.grid.coordsOf(rank), nil
 }
@@ -223,7 +223,7 @@ func (g Cart) Shift(dim, by int) (source, dest int, err error) {
 }
 
 func (g *grid) shiftRanks(dim, by int) (source, dest int) {
-	at := g.coordsOf(g.comm.rank)
+	at := g.coordsOf(g.comm.base.Rank)
 	x := at[dim]
 	at[dim] = x + by
 	dest = g.rankOf(at)
@@ -241,9 +241,9 @@ func (g Cart) Sub(remain []bool) (Cart, error) {
 	if len(remain) != len(g.grid.dims) {
 		return Cart{}, g.rejectCollective(op, fmt.Errorf("%w: remain has %d entries for %d dimensions", ErrGrid, len(remain), len(g.grid.dims)))
 	}
-	here := g.grid.coordsOf(g.rank)
+	here := g.grid.coordsOf(g.base.Rank)
 	var members []int
-	for r := range g.size {
+	for r := range g.base.Size {
 		at, same := g.grid.coordsOf(r), true
 		for i := range at {
 			same = same && (remain[i] || at[i] == here[i])

@@ -74,7 +74,7 @@ func (k *call) checkAgreement() error {
 
 // allgatherRecords exchanges one record of each rank.
 func allgatherRecords[T any](k *call, mine *T) ([]T, error) {
-	all := make([]T, k.comm.size)
+	all := make([]T, k.comm.base.Size)
 	send, err := binary.Append(nil, binary.LittleEndian, mine)
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (k *call) newRecord() (r callRecord) {
 // commonBuffer returns a buffer that has the same size at all ranks, and the number of blocks
 // that it consists of, 0 if there is no such buffer.
 func (k *call) commonBuffer() (b datatype.Buffer, pieces int) {
-	o, n := &k.op, k.comm.size
+	o, n := &k.op, k.comm.base.Size
 	switch {
 	case o.grid != nil:
 		return o.recv, 2 * len(o.grid.dims)

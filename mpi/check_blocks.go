@@ -23,7 +23,7 @@ type blockMismatch struct {
 // compareBlocks returns an ErrMismatch at all ranks if a rank sends another the wrong type or
 // number of elements.
 func (k *call) compareBlocks() error {
-	n := k.comm.size
+	n := k.comm.base.Size
 	sent, expected := make([]typeSignature, n), make([]typeSignature, n)
 	for r := range n {
 		sent[r], expected[r] = typeSignatureOf(k.bufferTo(r)), typeSignatureOf(k.bufferFrom(r))
@@ -64,7 +64,7 @@ func (k *call) compareBlocks() error {
 
 // bufferTo returns the block that this rank sends to another.
 func (k *call) bufferTo(to int) (b datatype.Buffer) {
-	o, us := &k.op, k.comm.rank
+	o, us := &k.op, k.comm.base.Rank
 	switch o.collective {
 	case coll.Gatherv:
 		if to != o.root {
@@ -93,7 +93,7 @@ func (k *call) bufferTo(to int) (b datatype.Buffer) {
 
 // bufferFrom returns the block that this rank receives from another.
 func (k *call) bufferFrom(from int) (b datatype.Buffer) {
-	o, us := &k.op, k.comm.rank
+	o, us := &k.op, k.comm.base.Rank
 	switch o.collective {
 	case coll.Gatherv:
 		if us != o.root {

@@ -36,12 +36,12 @@ type sharedMemory struct {
 
 // onOneNode reports whether all ranks are on one node and may share memory.
 func (c *Comm) onOneNode() bool {
-	if c.world.o.NoShared || c.size < 2 {
+	if c.world.o.NoShared || c.base.Size < 2 {
 		return false
 	}
 	m := c.world.manager
-	for r := 1; r < c.size; r++ {
-		if m.Node(c.worldRank(r)) != m.Node(c.worldRank(0)) {
+	for r := 1; r < c.base.Size; r++ {
+		if m.Node(c.base.WorldRank(r)) != m.Node(c.base.WorldRank(0)) {
 			return false
 		}
 	}
@@ -55,7 +55,7 @@ func (n *callNet) SharedBytes() int {
 	if c := n.comm; !c.sharesNode || n.call.op.form != blocking || c.fixedTag != 0 || n.tag&checkTag != 0 {
 		return 0
 	}
-	return boardSlotSize(n.comm.size)
+	return boardSlotSize(n.comm.base.Size)
 }
 
 // Board implements coll.SharedMemoryNet.
@@ -75,10 +75,10 @@ func (k *call) openBoard() *shm.Board {
 	c, s := k.comm, &k.comm.sharedMemory
 	s.mu.Lock()
 	if s.board == nil && !s.unavailable && k.round >= boardThreshold {
-		room := boardSlotSize(c.size)
+		room := boardSlotSize(c.base.Size)
 		var seg *shm.Segment
-		if seg, s.unavailable = k.createSegment(shm.BoardSize(c.size, room)); seg != nil {
-			s.board = shm.NewBoard(seg.Bytes(), c.size, room, c.rank)
+		if seg, s.unavailable = k.createSegment(shm.BoardSize(c.base.Size, room)); seg != nil {
+			s.board = shm.NewBoard(seg.Bytes(), c.base.Size, room, c.base.Rank)
 			s.seg, s.cleanup = seg, runtime.AddCleanup(c, func(seg *shm.Segment) { _ = seg.Close() }, seg)
 		}
 	}
@@ -97,7 +97,7 @@ func (k *call) closeBoard() {
 		look := s.calls%spinsPerPoll == 0
 		s.mu.Unlock()
 		if look {
-			k.comm.eng.PollOnce()
+			k.comm.base.Engine.PollOnce()
 		}
 	}
 	k.net.board = boardCall{}

@@ -55,7 +55,7 @@ func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 		return nil, argErr
 	}
 	c.mu.Lock()
-	if c.freed.Load() {
+	if c.base.Freed.Load() {
 		c.mu.Unlock()
 		return nil, ErrFreed
 	}
@@ -76,13 +76,13 @@ func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 		k = c.newCall()
 	}
 	k.op, k.net.tag, k.argErr, k.round = *o, tag, argErr, c.callCount
-	if k.signature = 0; c.size > 1 && !c.world.o.Check {
+	if k.signature = 0; c.base.Size > 1 && !c.world.o.Check {
 		k.signature = k.newSignature()
 	}
 	var mismatch *callMismatch
 	isNew := false
-	if c.fixedTag == 0 && c.size > 1 && k.signature != 0 {
-		mismatch, isNew = c.log.recordStart(k, c.rank)
+	if c.fixedTag == 0 && c.base.Size > 1 && k.signature != 0 {
+		mismatch, isNew = c.log.recordStart(k, c.base.Rank)
 	}
 	k.mismatch.Store(mismatch)
 	k.net.endedRanks.Store(nil)
@@ -92,7 +92,7 @@ func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 	}
 	c.mu.Unlock()
 	if isNew {
-		c.eng.Do(func(core *protocol.Core) { c.broadcastMismatch(core, mismatch) })
+		c.base.Engine.Do(func(core *protocol.Core) { c.broadcastMismatch(core, mismatch) })
 	}
 	return k, nil
 }
@@ -182,7 +182,7 @@ func (k *call) executeAlgorithm() error {
 	if k.closeChannel(err); err != nil {
 		return err
 	}
-	if o.collective != coll.Bcast || o.root != k.comm.rank {
+	if o.collective != coll.Bcast || o.root != k.comm.base.Rank {
 		unpackBuffer(o.recv, recv)
 	}
 	return nil
@@ -214,7 +214,7 @@ func (k *call) reduceBuffer() datatype.Buffer {
 
 // runAlgorithm runs the collective on contiguous memory.
 func (k *call) runAlgorithm(send, recv []byte) error {
-	o, d, rank := &k.op, &k.alg, k.comm.rank
+	o, d, rank := &k.op, &k.alg, k.comm.base.Rank
 	if o.grid != nil {
 		return o.grid.exchangeBlocks(&k.net, o.collective, send, recv)
 	}
@@ -288,9 +288,9 @@ func (k *call) runReduction(send, recv []byte) error {
 		for _, n := range o.sendLayout.counts {
 			k.counts = append(k.counts, n*k.reducer.Size)
 		}
-		return d.ReduceScatter(send, recv[:k.counts[k.comm.rank]], k.counts, k.reducer)
+		return d.ReduceScatter(send, recv[:k.counts[k.comm.base.Rank]], k.counts, k.reducer)
 	case coll.ReduceScatterBlock:
-		return d.ReduceScatterBlock(send, recv[:len(send)/k.comm.size], k.reducer)
+		return d.ReduceScatterBlock(send, recv[:len(send)/k.comm.base.Size], k.reducer)
 	case coll.Scan:
 		return d.Scan(send, recv, k.reducer)
 	default:
@@ -342,7 +342,7 @@ func unpackBuffer(b datatype.Buffer, mem []byte) {
 
 // rankBlock returns the block of a rank in memory of equal blocks.
 func (k *call) rankBlock(mem []byte, rank int) []byte {
-	n := len(mem) / k.comm.size
+	n := len(mem) / k.comm.base.Size
 	return mem[rank*n:][:n:n]
 }
 

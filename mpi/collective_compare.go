@@ -141,11 +141,11 @@ func (l *callLog) recordEnd(k *call, err error) (leftover bool) {
 
 // findLeftover finds an unexpected message of a complete call and reports it as a mismatch.
 func (c *Comm) findLeftover(number uint32, signature callSignature) {
-	c.eng.Do(func(core *protocol.Core) {
+	c.base.Engine.Do(func(core *protocol.Core) {
 		var d *callMismatch
 		core.EachMessage(func(m *protocol.Message, _ bool) bool {
-			if e := m.Envelope; e.Context == c.contextID+1 && uint32(e.Tag)&maxSeq == number && e.Tag&groupTag != groupTag {
-				d = &callMismatch{Number: number, Rank: uint32(c.localRank(int(e.Source))), Other: uint32(c.rank), Signature: signature, OtherSignature: signature, Sends: int64(m.Length), Expects: -1}
+			if e := m.Envelope; e.Context == c.base.ContextID+1 && uint32(e.Tag)&maxSeq == number && e.Tag&groupTag != groupTag {
+				d = &callMismatch{Number: number, Rank: uint32(c.base.LocalRank(int(e.Source))), Other: uint32(c.base.Rank), Signature: signature, OtherSignature: signature, Sends: int64(m.Length), Expects: -1}
 			}
 			return d == nil
 		})
@@ -207,9 +207,9 @@ func (c *Comm) reportMismatch(core *protocol.Core, d *callMismatch) {
 // broadcastMismatch sends a mismatch to all other ranks. The caller holds the engine's
 // lock.
 func (c *Comm) broadcastMismatch(core *protocol.Core, d *callMismatch) {
-	for r := range c.size {
-		if r != c.rank {
-			c.sendMismatch(core, c.worldRank(r), d)
+	for r := range c.base.Size {
+		if r != c.base.Rank {
+			c.sendMismatch(core, c.base.WorldRank(r), d)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func (c *Comm) broadcastMismatch(core *protocol.Core, d *callMismatch) {
 // sendMismatch sends a mismatch to a rank of the job.
 func (c *Comm) sendMismatch(core *protocol.Core, rank int, d *callMismatch) {
 	payload, _ := binary.Append(nil, binary.LittleEndian, d) // d has a fixed size
-	c.world.detector.sendMismatch(core, rank, c.contextID, payload)
+	c.world.detector.sendMismatch(core, rank, c.base.ContextID, payload)
 }
 
 // handleMismatch handles a packet of sendMismatch.
@@ -231,7 +231,7 @@ func (j *job) handleMismatch(h *envelope.Header, payload []byte) error {
 		j.comms.addEarlyMismatch(uint32(h.ID), d)
 		return nil
 	}
-	if d.Number <= maxSeq && int64(d.Rank) < int64(c.size) && int64(d.Other) < int64(c.size) {
+	if d.Number <= maxSeq && int64(d.Rank) < int64(c.base.Size) && int64(d.Other) < int64(c.base.Size) {
 		c.mu.Lock()
 		c.log.recordMismatch(d, c.seq&maxSeq)
 		c.mu.Unlock()
@@ -254,8 +254,8 @@ func (j *job) compareMessage(from int, e match.Envelope, signature uint64, r *pr
 // unexpected reports that a message of it had no receive; if the call is complete at this rank,
 // that message is a mismatch.
 func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, signature callSignature, unexpected bool) {
-	rank := c.localRank(from)
-	if rank < 0 || rank >= c.size || c.world.o.Check {
+	rank := c.base.LocalRank(from)
+	if rank < 0 || rank >= c.base.Size || c.world.o.Check {
 		return
 	}
 	signature = signature.withoutElementKind()
@@ -286,7 +286,7 @@ func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, signatu
 func (c *Comm) compareEarly(core *protocol.Core) {
 	var early []*protocol.Message
 	core.EachMessage(func(m *protocol.Message, _ bool) bool {
-		if m.Envelope.Context == c.contextID+1 && m.Envelope.Tag&groupTag != groupTag && m.Signature() != 0 {
+		if m.Envelope.Context == c.base.ContextID+1 && m.Envelope.Tag&groupTag != groupTag && m.Signature() != 0 {
 			early = append(early, m)
 		}
 		return true

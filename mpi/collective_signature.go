@@ -103,7 +103,7 @@ func (k *call) newSignature() callSignature {
 	switch {
 	case o.collective == coll.Gatherv || o.collective == coll.Scatterv: // blocks of one kind and different sizes
 		b = o.send
-		if o.inPlace && o.collective == coll.Gatherv || o.collective == coll.Scatterv && o.root != k.comm.rank {
+		if o.inPlace && o.collective == coll.Gatherv || o.collective == coll.Scatterv && o.root != k.comm.base.Rank {
 			b = o.recv
 		}
 		return s | dataSignature(b.Signature())>>countBits<<countBits

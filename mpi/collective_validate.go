@@ -21,10 +21,10 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 	}
 	s := &collectiveShapes[o.collective]
 	if s.rooted {
-		if o.root < 0 || o.root >= c.size {
-			return fmt.Errorf("%w: %d, want [0, %d)", ErrRoot, o.root, c.size)
+		if o.root < 0 || o.root >= c.base.Size {
+			return fmt.Errorf("%w: %d, want [0, %d)", ErrRoot, o.root, c.base.Size)
 		}
-		if o.root != c.rank {
+		if o.root != c.base.Rank {
 			switch o.collective {
 			case coll.Reduce:
 				o.recv = datatype.Buffer{}
@@ -42,7 +42,7 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 	case coll.Barrier:
 		return nil
 	case coll.Bcast:
-		return checkBuffer(o.recv, o.root != c.rank)
+		return checkBuffer(o.recv, o.root != c.base.Rank)
 	case coll.Alltoallw:
 		return c.validateBufferLists(o)
 	}
@@ -144,15 +144,15 @@ func (c *Comm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name str
 	case wholeBuffer:
 		return s, nil
 	case equalBlocks:
-		if n%c.size != 0 {
-			return s, fmt.Errorf("%w: %d elements to %s: want equal blocks for %d ranks", ErrCount, n, name, c.size)
+		if n%c.base.Size != 0 {
+			return s, fmt.Errorf("%w: %d elements to %s: want equal blocks for %d ranks", ErrCount, n, name, c.base.Size)
 		}
-		n /= c.size
+		n /= c.base.Size
 	case layoutBlock:
-		if err := p.checkBounds(b, c.size, name); err != nil {
+		if err := p.checkBounds(b, c.base.Size, name); err != nil {
 			return s, err
 		}
-		n = p.counts[c.rank]
+		n = p.counts[c.base.Rank]
 	}
 	if b.Count() > 0 {
 		s.Count = s.Count / b.Count() * n // a struct may be several elements
@@ -215,8 +215,8 @@ func (c *Comm) validateBufferLists(o *collectiveOp) error {
 	if o.inPlace {
 		o.sends = nil
 	}
-	if len(o.recvs) != c.size || !o.inPlace && len(o.sends) != c.size {
-		return fmt.Errorf("%w: %d buffers to send, %d to receive: want one for each of %d ranks", ErrCount, len(o.sends), len(o.recvs), c.size)
+	if len(o.recvs) != c.base.Size || !o.inPlace && len(o.sends) != c.base.Size {
+		return fmt.Errorf("%w: %d buffers to send, %d to receive: want one for each of %d ranks", ErrCount, len(o.sends), len(o.recvs), c.base.Size)
 	}
 	for _, b := range o.sends {
 		if err := checkBuffer(b.data, false); err != nil {
@@ -231,7 +231,7 @@ func (c *Comm) validateBufferLists(o *collectiveOp) error {
 	if o.inPlace {
 		return nil
 	}
-	return checkSelfSignatures(o.sends[c.rank].data.Signature(), o.recvs[c.rank].data.Signature())
+	return checkSelfSignatures(o.sends[c.base.Rank].data.Signature(), o.recvs[c.base.Rank].data.Signature())
 }
 
 // buffersOverlap reports whether two contiguous buffers overlap.

@@ -18,7 +18,7 @@ func (n *callNet) Transports() coll.Transports {
 	if w.eng.Fabric() == nil {
 		return 0
 	}
-	return w.o.transportsFor(w.comm.size)
+	return w.o.transportsFor(w.comm.base.Size)
 }
 
 // CanWrite implements coll.RDMANet.
@@ -31,20 +31,20 @@ func (n *callNet) CanWrite() bool {
 
 // RegisterTarget implements coll.RDMANet.
 func (n *callNet) RegisterTarget(b []byte) (a coll.Address, known bool, err error) {
-	if _, err = n.comm.eng.Lock(); err != nil {
+	if _, err = n.comm.base.Engine.Lock(); err != nil {
 		return a, false, err
 	}
-	defer n.comm.eng.Unlock()
+	defer n.comm.base.Engine.Unlock()
 	known, err = n.channel.exposeBuffer(b)
 	return n.channel.address, known, err
 }
 
 // RegisterSource implements coll.RDMANet.
 func (n *callNet) RegisterSource(b []byte) (err error) {
-	if _, err = n.comm.eng.Lock(); err != nil {
+	if _, err = n.comm.base.Engine.Lock(); err != nil {
 		return err
 	}
-	defer n.comm.eng.Unlock()
+	defer n.comm.base.Engine.Unlock()
 	_, _, err = n.channel.sendRegistration.register(n.comm, b)
 	return err
 }
@@ -62,14 +62,14 @@ func (n *callNet) Write(to, off int, b []byte) coll.Request {
 		m.err = err
 		return m
 	}
-	core, err := n.comm.eng.Lock()
+	core, err := n.comm.base.Engine.Lock()
 	if err != nil {
 		m.err = err
 		return m
 	}
-	m.p.Dest, m.p.Buf = n.comm.worldRank(to), b
+	m.p.Dest, m.p.Buf = n.comm.base.WorldRank(to), b
 	core.PutNotify(&m.p, key, uint32(key.ID))
-	n.comm.eng.Unlock()
+	n.comm.base.Engine.Unlock()
 	return m
 }
 
@@ -84,7 +84,7 @@ func (n *callNet) WriteArrived(from int) coll.Request {
 // each other's memory.
 func (k *call) openChannel() *rdmaChannel {
 	c := k.comm
-	if _, ok := c.eng.Fabric().(protocol.Notifier); !ok || !k.op.isAlltoall() {
+	if _, ok := c.base.Engine.Fabric().(protocol.Notifier); !ok || !k.op.isAlltoall() {
 		return nil
 	}
 	var l *rdmaChannel
@@ -117,7 +117,7 @@ func (k *call) closeChannel(err error) {
 	}
 	k.net.channel = nil
 	if err != nil {
-		k.comm.eng.Do(func(*protocol.Core) { l.markBroken(err) })
+		k.comm.base.Engine.Do(func(*protocol.Core) { l.markBroken(err) })
 	}
 	l.callMu.Unlock()
 	if l.oneCall && err == nil {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/softrnic/softrnic/mpi/internal/engine"
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -14,16 +14,9 @@ import (
 // communicator in the same order.
 type Comm struct {
 	world      *job
-	eng        *engine.Engine
-	name       atomic.Pointer[string]
-	contextID  uint32 // of point-to-point messages; contextID+1 is that of collectives
-	rank       int
-	size       int
-	worldRanks []int       // rank in the job by rank here; nil if they are equal
-	localRanks map[int]int // the inverse of worldRanks
-	cpus       int         // number of processors of all ranks together
-	sharesNode bool        // all ranks are on one node and may share memory
-	freed      atomic.Bool
+	base       comm.Comm
+	cpus       int   // number of processors of all ranks together
+	sharesNode bool  // all ranks are on one node and may share memory
 	fixedTag   int32 // tag of all collective calls, see CreateGroup; 0 if each call has its own
 
 	handler atomic.Pointer[func(*Error)]
@@ -56,14 +49,8 @@ const (
 // newComm returns a communicator with a context id that all its ranks have agreed on. ranks
 // lists the job ranks of its members; nil means that the numbers are equal.
 func (j *job) newComm(name string, id uint32, ranks []int, rank, size int) *Comm {
-	c := &Comm{world: j, eng: j.eng, contextID: id, rank: rank, size: size, worldRanks: ranks}
-	c.SetName(name)
-	if ranks != nil {
-		c.localRanks = make(map[int]int, len(ranks))
-		for i, r := range ranks {
-			c.localRanks[r] = i
-		}
-	}
+	c := &Comm{world: j}
+	c.base.Init(j.eng, id, name, ranks, rank, size)
 	c.cpus, c.sharesNode = j.cpus.countFor(c), c.onOneNode()
 	j.eng.Do(func(core *protocol.Core) {
 		j.comms.add(c)
@@ -78,7 +65,7 @@ func (c *Comm) Rank() int {
 	if c.isNull() {
 		return Undefined
 	}
-	return c.rank
+	return c.base.Rank
 }
 
 // Size returns the number of ranks (MPI_Comm_size), 0 for the null communicator.
@@ -86,7 +73,7 @@ func (c *Comm) Size() int {
 	if c == nil {
 		return 0
 	}
-	return c.size
+	return c.base.Size
 }
 
 // Name returns the name of the communicator in errors (MPI_Comm_get_name), "null" for the null
@@ -95,14 +82,14 @@ func (c *Comm) Name() string {
 	if c.isNull() {
 		return "null"
 	}
-	return *c.name.Load()
+	return c.base.Name()
 }
 
 // SetName sets the name of the communicator at this rank (MPI_Comm_set_name). It has no effect
 // on the null communicator.
 func (c *Comm) SetName(name string) {
 	if c != nil {
-		c.name.Store(&name)
+		c.base.SetName(name)
 	}
 }
 
@@ -111,27 +98,7 @@ func (c *Comm) String() string {
 	if c.isNull() {
 		return "null communicator"
 	}
-	return fmt.Sprintf("%s (rank %d of %d)", c.Name(), c.rank, c.size)
-}
-
-// worldRank returns the rank in the job of a rank of the communicator.
-func (c *Comm) worldRank(rank int) int {
-	if c.worldRanks == nil {
-		return rank
-	}
-	return c.worldRanks[rank]
-}
-
-// localRank returns the rank in the communicator of a rank of the job, Undefined if it is not a
-// member.
-func (c *Comm) localRank(rank int) int {
-	if c.worldRanks == nil || rank < 0 {
-		return rank
-	}
-	if i, ok := c.localRanks[rank]; ok {
-		return i
-	}
-	return Undefined
+	return fmt.Sprintf("%s (rank %d of %d)", c.Name(), c.base.Rank, c.base.Size)
 }
 
 // Free ends the use of the communicator at this rank (MPI_Comm_free). All ranks call it after
@@ -142,10 +109,10 @@ func (c *Comm) Free() error {
 	if c.isNull() {
 		return c.fail("free", "", errNullComm)
 	}
-	if c.contextID < firstID {
+	if c.base.ContextID < firstID {
 		return c.fail("free", "", fmt.Errorf("%w: world and self cannot be freed; call Finalize", ErrComm))
 	}
-	if c.freed.Swap(true) {
+	if c.base.Freed.Swap(true) {
 		return c.fail("free", "", ErrFreed)
 	}
 	c.freeAttrs()
@@ -164,7 +131,7 @@ func (c *Comm) Free() error {
 // lock may wait for it.
 func (c *Comm) releaseIfUnused() {
 	release := c.releaseContext
-	if c.activeCalls > 0 || release == nil || !c.freed.Load() {
+	if c.activeCalls > 0 || release == nil || !c.base.Freed.Load() {
 		c.mu.Unlock()
 		return
 	}

@@ -23,10 +23,10 @@ func (t *commTable) add(c *Comm) {
 	if t.list == nil {
 		t.list = map[uint32]weak.Pointer[Comm]{}
 	}
-	t.list[c.contextID] = weak.Make(c)
-	if d := t.early[c.contextID]; d != nil {
+	t.list[c.base.ContextID] = weak.Make(c)
+	if d := t.early[c.base.ContextID]; d != nil {
 		c.log.recordMismatch(d, 0)
-		delete(t.early, c.contextID)
+		delete(t.early, c.base.ContextID)
 	}
 }
 
@@ -55,7 +55,7 @@ func (t *commTable) keepFreed(c *Comm) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.freed = append(t.freed, c); len(t.freed) > maxFreed {
-		delete(t.list, t.freed[0].contextID)
+		delete(t.list, t.freed[0].base.ContextID)
 		t.freed = slices.Delete(t.freed, 0, 1)
 	}
 }
@@ -64,7 +64,7 @@ func (t *commTable) keepFreed(c *Comm) {
 func (t *commTable) evictFreed(id uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if i := slices.IndexFunc(t.freed, func(c *Comm) bool { return c.contextID == id }); i >= 0 {
+	if i := slices.IndexFunc(t.freed, func(c *Comm) bool { return c.base.ContextID == id }); i >= 0 {
 		delete(t.list, id)
 		t.freed = slices.Delete(t.freed, i, i+1)
 	}
@@ -88,6 +88,6 @@ func (t *commTable) all() (list []*Comm) {
 			delete(t.list, id)
 		}
 	}
-	slices.SortFunc(list, func(a, b *Comm) int { return int(a.contextID) - int(b.contextID) })
+	slices.SortFunc(list, func(a, b *Comm) int { return int(a.base.ContextID) - int(b.base.ContextID) })
 	return list
 }

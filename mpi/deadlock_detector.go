@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -207,14 +208,14 @@ func (d *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.Acti
 			d.waits[key] = x
 		}
 		x.missed = 0
-		describer, ok := w.Target.(waitDescriber)
+		describer, ok := w.Target.(deadlock.Describer)
 		if !ok {
 			continue
 		}
 		if d.isDue(now.Sub(x.probedAt), x.probeInterval) {
-			d.probeRanks(core, x, w.Target, describer.describeWait(), now)
+			d.probeRanks(core, x, w.Target, describer.DescribeWait(), now)
 		}
-		if d.alarm > 0 && now.Sub(x.since) >= d.alarm && !x.alarmed && (!describer.describeWait().Aside || d.polls.stateOf(w.Target) != nil) {
+		if d.alarm > 0 && now.Sub(x.since) >= d.alarm && !x.alarmed && (!describer.DescribeWait().Aside || d.polls.stateOf(w.Target) != nil) {
 			x.alarmed = true
 			d.raiseAlarm(core, d.alarmReason())
 		}

@@ -207,13 +207,13 @@ func (w World) Report(ctx context.Context) (string, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	core, err := w.eng.Lock()
+	core, err := w.base.Engine.Lock()
 	if err != nil {
 		return "", w.fail("report", "", err)
 	}
 	q := w.world.detector.queryStates(core, false)
-	w.eng.Unlock()
-	if err := w.eng.Wait(ctx, q); err != nil {
+	w.base.Engine.Unlock()
+	if err := w.base.Engine.Wait(ctx, q); err != nil {
 		return "", w.fail("report", "", err)
 	}
 	return w.world.detector.formatReport(q.report), nil
@@ -229,7 +229,7 @@ func (d *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 	s.Host, _ = os.Hostname()
 	described := map[*pollState]bool{}
 	for _, x := range waiting {
-		describer, ok := x.Target.(waitDescriber)
+		describer, ok := x.Target.(deadlock.Describer)
 		switch {
 		case !ok:
 			continue
@@ -237,7 +237,7 @@ func (d *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 			s.MoreCalls++
 			continue
 		}
-		c := describer.describeWait()
+		c := describer.DescribeWait()
 		c.At = callerLine(stacks[x.ID])
 		if p := d.polls.stateOf(x.Target); p != nil {
 			d.polls.markPolled(&c, p)
@@ -254,7 +254,7 @@ func (d *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 		s.Last = ""
 	}
 	for _, c := range w.comms.all() {
-		if description, ok := c.lastCollective(); ok && !c.freed.Load() && len(s.Collectives) < deadlock.MaxListed {
+		if description, ok := c.lastCollective(); ok && !c.base.Freed.Load() && len(s.Collectives) < deadlock.MaxListed {
 			s.Collectives = append(s.Collectives, description)
 		}
 	}

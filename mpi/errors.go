@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -16,22 +17,22 @@ import (
 
 // Errors of calls. They are wrapped in an *Error; test for them with errors.Is.
 var (
-	ErrTruncated = protocol.ErrTruncated                   // message longer than its receive buffer (MPI_ERR_TRUNCATE)
-	ErrLost      = protocol.ErrLost                        // rank unreachable (MPI_ERR_PROC_FAILED)
-	ErrCanceled  = protocol.ErrCanceled                    // request canceled by Request.Cancel
-	ErrFinalized = engine.ErrClosed                        // call after World.Finalize
-	ErrRank      = errors.New("mpi: invalid rank")         // MPI_ERR_RANK
-	ErrTag       = errors.New("mpi: invalid tag")          // MPI_ERR_TAG
-	ErrBuffer    = datatype.ErrLayout                      // MPI_ERR_BUFFER
-	ErrRoot      = errors.New("mpi: invalid root")         // MPI_ERR_ROOT
-	ErrCount     = rma.ErrCount                            // MPI_ERR_COUNT
-	ErrType      = datatype.ErrSignature                   // MPI_ERR_TYPE
-	ErrOp        = datatype.ErrOp                          // MPI_ERR_OP
-	ErrGroup     = errors.New("mpi: invalid group")        // MPI_ERR_GROUP
-	ErrGrid      = errors.New("mpi: invalid topology")     // MPI_ERR_TOPOLOGY
-	ErrComm      = errors.New("mpi: invalid communicator") // MPI_ERR_COMM
+	ErrTruncated = protocol.ErrTruncated               // message longer than its receive buffer (MPI_ERR_TRUNCATE)
+	ErrLost      = protocol.ErrLost                    // rank unreachable (MPI_ERR_PROC_FAILED)
+	ErrCanceled  = protocol.ErrCanceled                // request canceled by Request.Cancel
+	ErrFinalized = engine.ErrClosed                    // call after World.Finalize
+	ErrRank      = comm.ErrRank                        // MPI_ERR_RANK
+	ErrTag       = errors.New("mpi: invalid tag")      // MPI_ERR_TAG
+	ErrBuffer    = datatype.ErrLayout                  // MPI_ERR_BUFFER
+	ErrRoot      = errors.New("mpi: invalid root")     // MPI_ERR_ROOT
+	ErrCount     = rma.ErrCount                        // MPI_ERR_COUNT
+	ErrType      = datatype.ErrSignature               // MPI_ERR_TYPE
+	ErrOp        = datatype.ErrOp                      // MPI_ERR_OP
+	ErrGroup     = errors.New("mpi: invalid group")    // MPI_ERR_GROUP
+	ErrGrid      = errors.New("mpi: invalid topology") // MPI_ERR_TOPOLOGY
+	ErrComm      = comm.ErrComm                        // MPI_ERR_COMM
 	ErrContexts  = errors.New("mpi: too many communicators")
-	ErrFreed     = errors.New("mpi: communicator freed")
+	ErrFreed     = comm.ErrFreed
 	ErrRequest   = errors.New("mpi: invalid request") // MPI_ERR_REQUEST
 	ErrMismatch  = coll.ErrMismatch                   // the ranks make different collective calls
 
@@ -86,7 +87,7 @@ func (c *Comm) fail(op, args string, err error) error {
 	if c.isNull() {
 		return &Error{Op: op, Rank: Undefined, Args: args, Err: err}
 	}
-	e := &Error{Op: op, Comm: c.Name(), Rank: c.rank, Args: args, Err: err}
+	e := &Error{Op: op, Comm: c.Name(), Rank: c.base.Rank, Args: args, Err: err}
 	if f := c.handler.Load(); f != nil {
 		(*f)(e)
 	}
@@ -143,7 +144,7 @@ func (c *Comm) checkUsable() error {
 	switch {
 	case c.isNull():
 		return errNullComm
-	case c.freed.Load():
+	case c.base.Freed.Load():
 		return ErrFreed
 	case c.world.finalized.Load():
 		return ErrFinalized

@@ -61,7 +61,7 @@ func (w World) Vanish() {
 		_ = w.world.dev.Close()
 		return
 	}
-	_ = w.eng.Close(context.Background())
+	_ = w.base.Engine.Close(context.Background())
 }
 
 // LostReason is the reason of a failure by Lose.
@@ -72,17 +72,17 @@ func (w World) DepartEarly(why error) { w.world.departEarly(why, w.world.o.GiveU
 
 // Unexpected polls the network once and returns the number of unexpected messages.
 func (w World) Unexpected() (n int) {
-	w.eng.PollOnce()
-	w.eng.Do(func(core *protocol.Core) { _, n, _ = core.Pending() })
+	w.base.Engine.PollOnce()
+	w.base.Engine.Do(func(core *protocol.Core) { _, n, _ = core.Pending() })
 	return n
 }
 
 // Lose fails all other ranks at this rank, which ends its waits.
 func (w World) Lose() {
-	w.eng.Do(func(*protocol.Core) {
-		for rank := range w.eng.Size() {
-			if rank != w.eng.Rank() {
-				w.eng.Fabric().Disconnect(rank, errors.New(LostReason))
+	w.base.Engine.Do(func(*protocol.Core) {
+		for rank := range w.base.Engine.Size() {
+			if rank != w.base.Engine.Rank() {
+				w.base.Engine.Fabric().Disconnect(rank, errors.New(LostReason))
 			}
 		}
 	})
@@ -90,7 +90,7 @@ func (w World) Lose() {
 
 // SetAlarm sets the time after which a wait is reported without a request.
 func (w World) SetAlarm(d time.Duration) {
-	w.eng.Do(func(*protocol.Core) { w.world.detector.alarm = d })
+	w.base.Engine.Do(func(*protocol.Core) { w.world.detector.alarm = d })
 }
 
 // DetectorTimes returns the sample interval, the alarm time and the reply timeout of a
@@ -102,7 +102,7 @@ func DetectorTimes(o Options) (every, alarm, patience time.Duration) {
 
 // SetPatience sets the timeout for the states of other ranks.
 func (w World) SetPatience(d time.Duration) {
-	w.eng.Do(func(*protocol.Core) { w.world.detector.replyTimeout = d })
+	w.base.Engine.Do(func(*protocol.Core) { w.world.detector.replyTimeout = d })
 }
 
 // StopDetector stops the deadlock detector, so that this rank does not reply to queries.
@@ -110,7 +110,7 @@ func (w World) StopDetector() { w.world.detector.stop() }
 
 // Raise raises the alarm of a wait.
 func (w World) Raise() {
-	w.eng.Do(func(core *protocol.Core) { w.world.detector.raiseAlarm(core, reasonDeadlock) })
+	w.base.Engine.Do(func(core *protocol.Core) { w.world.detector.raiseAlarm(core, reasonDeadlock) })
 }
 
 // Address returns the address at which a rank listens on a net.
@@ -132,15 +132,17 @@ const (
 
 // WinPacket passes a packet to a window as if a rank had sent it.
 func (w *Win) WinPacket(from int, h envelope.Header, payload []byte) (err error) {
-	h.Context = w.comm.contextID
-	w.eng.Do(func(*protocol.Core) { err = w.comm.world.windows.handlePacket(w.comm.worldRank(from), &h, payload) })
+	h.Context = w.comm.base.ContextID
+	w.eng.Do(func(*protocol.Core) {
+		err = w.comm.world.windows.handlePacket(w.comm.base.WorldRank(from), &h, payload)
+	})
 	return err
 }
 
 // Late returns the mismatch that was detected after its call had returned, and that the next call
 // would return.
 func Late(c *Comm) error {
-	c.eng.PollOnce()
+	c.base.Engine.PollOnce()
 	return c.lateMismatch()
 }
 

@@ -71,8 +71,8 @@ func (f flushWait) Ready() bool {
 	return len(f.l.awaited) == 0 && len(f.l.unconfirmed) == 0
 }
 
-// describeWait implements waitDescriber.
-func (f flushWait) describeWait() deadlock.Call {
+// DescribeWait implements deadlock.Describer.
+func (f flushWait) DescribeWait() deadlock.Call {
 	d := deadlock.Call{What: "finalize", Comm: f.l.world.comm.Name()}
 	for rank := range f.l.awaited {
 		d.For = append(d.For, rank)

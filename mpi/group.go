@@ -22,9 +22,9 @@ func (c *Comm) Group() *Group {
 	if c.isNull() {
 		return nil
 	}
-	g := &Group{world: c.world, ranks: make([]int, c.size)}
+	g := &Group{world: c.world, ranks: make([]int, c.base.Size)}
 	for i := range g.ranks {
-		g.ranks[i] = c.worldRank(i)
+		g.ranks[i] = c.base.WorldRank(i)
 	}
 	return g
 }
@@ -42,7 +42,7 @@ func (g *Group) Rank() int {
 	if g == nil || g.world == nil {
 		return Undefined
 	}
-	return indexOrUndefined(g.ranks, g.world.comm.rank)
+	return indexOrUndefined(g.ranks, g.world.comm.base.Rank)
 }
 
 // indexOrUndefined returns the index of rank in ranks, or Undefined.
@@ -277,10 +277,10 @@ func (c *Comm) compareGroups(op string, members []int) error {
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(m)))
 	}
 	mine := group{hash: h.Sum64(), size: uint64(len(members))}
-	if slices.Contains(members, c.rank) {
+	if slices.Contains(members, c.base.Rank) {
 		mine.member = 1
 	}
-	all := make([]group, c.size)
+	all := make([]group, c.base.Size)
 	o := allgatherOp(Structs([]group{mine}), Structs(all))
 	o.calledAs = op
 	if err := c.runCollective(&o); err != nil {
@@ -308,7 +308,7 @@ func (c *Comm) membersOf(g *Group) ([]int, error) {
 	}
 	members := make([]int, len(g.ranks))
 	for i, r := range g.ranks {
-		if members[i] = c.localRank(r); members[i] < 0 || members[i] >= c.size {
+		if members[i] = c.base.LocalRank(r); members[i] < 0 || members[i] >= c.base.Size {
 			return nil, fmt.Errorf("%w: rank %d of the group is not in the communicator", ErrGroup, i)
 		}
 	}

@@ -130,7 +130,7 @@ func (c *Comm) startNonblocking(o collectiveOp) (*Request, error) {
 
 // completeCall marks the call as done and wakes its waiters.
 func (w *backgroundCall) completeCall(c *Comm, err error) {
-	c.eng.Do(func(*protocol.Core) { w.done, w.err = true, err })
+	c.base.Engine.Do(func(*protocol.Core) { w.done, w.err = true, err })
 	close(w.doneCh)
 }
 

@@ -39,7 +39,7 @@ const (
 func (d *deadlockDetector) probeRanks(core *protocol.Core, x *waitState, target engine.Waitable, c deadlock.Call, now time.Time) {
 	h, payload := envelope.Header{Tag: packetProbe}, []byte(nil)
 	if n, ok := target.(*callNet); ok && n.callSignature() != 0 && n.comm.fixedTag == 0 {
-		h.ID, payload = uint64(n.comm.contextID), n.call.encodeProbe()
+		h.ID, payload = uint64(n.comm.base.ContextID), n.call.encodeProbe()
 	}
 	for range min(len(c.For), maxProbes) {
 		rank := c.For[x.nextRank%len(c.For)]

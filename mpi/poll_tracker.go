@@ -31,8 +31,8 @@ type pollTracker struct {
 // pollState is the state of a polled condition.
 type pollState struct {
 	since  time.Time
-	alarm  time.Time         // time of the next alarm; zero is never
-	poll   *unsuccessfulPoll // nil for a nonblocking collective call, whose goroutine waits
+	alarm  time.Time      // time of the next alarm; zero is never
+	poll   *deadlock.Poll // nil for a nonblocking collective call, whose goroutine waits
 	places []uintptr
 	missed int // number of samples without the poll
 }
@@ -68,7 +68,7 @@ func (s *pollStats) isBusy() bool {
 }
 
 // isReady reports whether the next test will succeed.
-func (x *pollState) isReady() bool { return x.poll != nil && x.poll.ready != nil && x.poll.ready() }
+func (x *pollState) isReady() bool { return x.poll != nil && x.poll.IsReady() }
 
 // updatePolls records the conditions polled since the last sample. active reports that the
 // program has made other calls.
@@ -86,7 +86,7 @@ func (d *deadlockDetector) updatePolls(core *protocol.Core, list []engine.PollRe
 			d.lastCallAt = now // a call like others
 		}
 		x.missed, x.places = 0, e.Stack
-		x.poll, _ = e.Target.(*unsuccessfulPoll)
+		x.poll, _ = e.Target.(*deadlock.Poll)
 		if x.poll != nil && d.alarm > 0 {
 			d.checkPollAlarm(core, x, active, now)
 		}
@@ -103,7 +103,7 @@ func (d *deadlockDetector) updatePolls(core *protocol.Core, list []engine.PollRe
 // while the program computes in between. A persistent request may have completed in another
 // call; so it raises the alarm only after a sample without other calls.
 func (d *deadlockDetector) checkPollAlarm(core *protocol.Core, x *pollState, active bool, now time.Time) {
-	if x.alarm.IsZero() || now.Before(x.alarm) || x.isReady() || x.poll.ready == nil && active {
+	if x.alarm.IsZero() || now.Before(x.alarm) || x.isReady() || x.poll.Ready == nil && active {
 		return
 	}
 	x.alarm = time.Time{}
@@ -120,7 +120,7 @@ func (d *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) 
 	wanted := map[int]bool{}
 	for _, x := range p.all {
 		if x.poll != nil && d.isDue(now.Sub(x.since), sampleInterval) {
-			for _, rank := range x.poll.dependsOn {
+			for _, rank := range x.poll.DependsOn {
 				wanted[rank] = rank != d.world.eng.Rank()
 			}
 		}

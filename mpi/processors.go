@@ -76,8 +76,8 @@ func readProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors,
 // countFor returns the number of processors that the ranks of a communicator have together.
 func (p processors) countFor(c *Comm) int {
 	ranks := map[int]int{}
-	for r := range c.size {
-		ranks[c.world.manager.Node(c.worldRank(r))]++
+	for r := range c.base.Size {
+		ranks[c.world.manager.Node(c.base.WorldRank(r))]++
 	}
 	total := 0
 	for node, n := range ranks {

@@ -76,8 +76,8 @@ func (cl *commRDMAChannels) closeAll(c *Comm) {
 
 // newChannel makes a channel for a communicator.
 func (chs *rdmaChannels) newChannel(c *Comm) *rdmaChannel {
-	l := &rdmaChannel{comm: c, remotes: make([]remoteBuffer, c.size), notified: make([]bool, c.size)}
-	c.eng.Do(func(*protocol.Core) {
+	l := &rdmaChannel{comm: c, remotes: make([]remoteBuffer, c.base.Size), notified: make([]bool, c.base.Size)}
+	c.base.Engine.Do(func(*protocol.Core) {
 		if chs.all == nil {
 			chs.all = map[uint32]*rdmaChannel{}
 		}
@@ -92,7 +92,7 @@ func (chs *rdmaChannels) newChannel(c *Comm) *rdmaChannel {
 
 // closeChannel removes a channel and deregisters its memory.
 func (chs *rdmaChannels) closeChannel(l *rdmaChannel) {
-	l.comm.eng.Do(func(*protocol.Core) {
+	l.comm.base.Engine.Do(func(*protocol.Core) {
 		delete(chs.all, l.id)
 		l.exposed.deregister(l.comm)
 		l.sendRegistration.deregister(l.comm)
@@ -106,7 +106,7 @@ func (chs *rdmaChannels) handleNotify(from int, number uint32) error {
 	if l == nil || l.broken != nil {
 		return nil // notification of a failed call
 	}
-	r := l.comm.localRank(from)
+	r := l.comm.base.LocalRank(from)
 	if r == Undefined || l.notified[r] {
 		return fmt.Errorf("unexpected write notification %d", number)
 	}
@@ -127,7 +127,7 @@ func (h *registration) register(c *Comm, b []byte) (key envelope.Key, same bool,
 		return key, true, nil
 	}
 	h.deregister(c)
-	key, by, err := c.eng.Fabric().RegisterMemory(c.worldRank((c.rank+1)%c.size), b, true)
+	key, by, err := c.base.Engine.Fabric().RegisterMemory(c.base.WorldRank((c.base.Rank+1)%c.base.Size), b, true)
 	if err == nil {
 		h.mem, h.exposed = b, by
 	}
@@ -137,7 +137,7 @@ func (h *registration) register(c *Comm, b []byte) (key envelope.Key, same bool,
 // deregister deregisters the memory.
 func (h *registration) deregister(c *Comm) {
 	if h.exposed != nil {
-		c.eng.Fabric().DeregisterMemory(h.exposed)
+		c.base.Engine.Fabric().DeregisterMemory(h.exposed)
 		*h = registration{}
 	}
 }
@@ -192,7 +192,7 @@ func (ch *rdmaChannel) remoteKey(rank, off int) (envelope.Key, error) {
 	case p.key.ID == 0:
 		return p.key, fmt.Errorf("%w of rank %d", errAddress, rank)
 	case p.len != uint64(len(ch.exposed.mem)):
-		return p.key, fmt.Errorf("%w: rank %d receives %d bytes, rank %d receives %d", ErrMismatch, rank, p.len, ch.comm.rank, len(ch.exposed.mem))
+		return p.key, fmt.Errorf("%w: rank %d receives %d bytes, rank %d receives %d", ErrMismatch, rank, p.len, ch.comm.base.Rank, len(ch.exposed.mem))
 	}
 	p.key.Addr += uint64(off)
 	return p.key, nil

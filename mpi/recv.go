@@ -13,9 +13,9 @@ import (
 // matchEnvelope returns the envelope that a receive of (source, tag) on c matches.
 func (c *Comm) matchEnvelope(source, tag int) match.Envelope {
 	if source >= 0 {
-		source = c.worldRank(source)
+		source = c.base.WorldRank(source)
 	}
-	return match.Envelope{Context: c.contextID, Source: int32(source), Tag: int32(tag)}
+	return match.Envelope{Context: c.base.ContextID, Source: int32(source), Tag: int32(tag)}
 }
 
 // prepareReceive makes r a receive into b. A buffer that is not contiguous is received packed.
@@ -41,8 +41,8 @@ func (c *Comm) startReceive(r *Request, buf Buffer, source, tag int) error {
 		return nil
 	}
 	r.prepareReceive(c, b)
-	r.p.Envelope, r.p.Sources = c.matchEnvelope(source, tag), c.worldRanks
-	if err := c.eng.Receive(&r.p); err != nil {
+	r.p.Envelope, r.p.Sources = c.matchEnvelope(source, tag), c.base.WorldRanks
+	if err := c.base.Engine.Receive(&r.p); err != nil {
 		return r.failBeforeStart(r.describePeer(), err)
 	}
 	return nil
@@ -169,7 +169,7 @@ func (m *Message) Irecv(b Buffer) (*Request, error) {
 	}
 	r.prepareReceive(m.comm, b.data)
 	r.p.Envelope = m.m.Envelope
-	m.comm.eng.Do(func(core *protocol.Core) { core.ReceiveMessage(&r.p, m.m) })
+	m.comm.base.Engine.Do(func(core *protocol.Core) { core.ReceiveMessage(&r.p, m.m) })
 	m.m = nil
 	return r, nil
 }
@@ -192,11 +192,11 @@ func (s *probeWait) Ready() bool {
 	}
 	m := s.core.Probe(s.envelope, s.take)
 	if m == nil {
-		s.err = s.core.SourceError(s.envelope, s.comm.worldRanks)
+		s.err = s.core.SourceError(s.envelope, s.comm.base.WorldRanks)
 		return s.err != nil
 	}
 	s.found = m
-	s.status = Status{Source: s.comm.localRank(int(m.Envelope.Source)), Tag: int(m.Envelope.Tag), Bytes: int(m.Length) - s.comm.world.checkOverhead()}
+	s.status = Status{Source: s.comm.base.LocalRank(int(m.Envelope.Source)), Tag: int(m.Envelope.Tag), Bytes: int(m.Length) - s.comm.world.checkOverhead()}
 	return true
 }
 
@@ -205,7 +205,7 @@ func (c *Comm) newProbeWait(source, tag int, take bool) (*probeWait, error) {
 	if err := c.checkMessageArgs(datatype.Buffer{}, source, tag, true); err != nil {
 		return nil, c.fail("probe", fmt.Sprintf("from %d, tag %d", source, tag), err)
 	}
-	return &probeWait{core: c.eng.Core(), envelope: c.matchEnvelope(source, tag), take: take, comm: c}, nil
+	return &probeWait{core: c.base.Engine.Core(), envelope: c.matchEnvelope(source, tag), take: take, comm: c}, nil
 }
 
 // waitProbe implements Probe and Mprobe.
@@ -217,7 +217,7 @@ func (c *Comm) waitProbe(source, tag int, take bool) (*Message, Status, error) {
 	case source == ProcNull:
 		return &Message{comm: c, null: true}, Status{Source: ProcNull, Tag: AnyTag}, nil
 	}
-	if err := c.eng.Wait(context.Background(), s); err != nil {
+	if err := c.base.Engine.Wait(context.Background(), s); err != nil {
 		return nil, Status{}, c.fail("probe", "", err)
 	}
 	if s.err != nil {
@@ -235,7 +235,7 @@ func (c *Comm) testProbe(source, tag int, take bool) (*Message, Status, bool, er
 	case source == ProcNull:
 		return &Message{comm: c, null: true}, Status{Source: ProcNull, Tag: AnyTag}, true, nil
 	}
-	if !c.eng.Test(s) {
+	if !c.base.Engine.Test(s) {
 		return nil, Status{}, false, nil
 	}
 	if s.err != nil {

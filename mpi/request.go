@@ -45,8 +45,8 @@ type requestWait Request
 // Ready implements engine.Waitable.
 func (q *requestWait) Ready() bool { return (*Request)(q).isDone() }
 
-// describeWait implements waitDescriber.
-func (q *requestWait) describeWait() deadlock.Call { return (*Request)(q).describeWait() }
+// DescribeWait implements deadlock.Describer.
+func (q *requestWait) DescribeWait() deadlock.Call { return (*Request)(q).describe() }
 
 // isDone reports whether the request is done. The caller holds the engine's lock.
 func (r *Request) isDone() bool {
@@ -75,7 +75,7 @@ func (r *Request) WaitContext(ctx context.Context) (Status, error) {
 	case r.background.doneCh != nil:
 		err = r.background.waitDone(ctx)
 	default:
-		err = r.comm.eng.Wait(ctx, (*requestWait)(r))
+		err = r.comm.base.Engine.Wait(ctx, (*requestWait)(r))
 	}
 	if err != nil {
 		return Status{}, r.comm.fail(r.op, r.describePeer(), err)
@@ -88,7 +88,7 @@ func (r *Request) Test() (Status, bool, error) { return r.testWith((*polledReque
 
 // testWith is Test with another condition that is ready when r is.
 func (r *Request) testWith(w engine.Waitable) (Status, bool, error) {
-	if !r.isInactive() && !r.neverStarted && !r.comm.eng.Test(w) {
+	if !r.isInactive() && !r.neverStarted && !r.comm.base.Engine.Test(w) {
 		return Status{}, false, nil
 	}
 	s, err := r.takeResult()
@@ -102,7 +102,7 @@ func (r *Request) Cancel() bool {
 		return false
 	}
 	canceled := false
-	r.comm.eng.Do(func(c *protocol.Core) { canceled = c.Cancel(&r.p) })
+	r.comm.base.Engine.Do(func(c *protocol.Core) { canceled = c.Cancel(&r.p) })
 	return canceled
 }
 
@@ -132,7 +132,7 @@ func (r *Request) takeResult() (Status, error) {
 		return Status{Source: ProcNull, Tag: AnyTag}, nil
 	}
 	c := r.comm
-	s := Status{Source: c.localRank(int(r.p.Received.Source)), Tag: int(r.p.Received.Tag), Bytes: max(0, r.p.Bytes-c.world.checkOverhead())}
+	s := Status{Source: c.base.LocalRank(int(r.p.Received.Source)), Tag: int(r.p.Received.Tag), Bytes: max(0, r.p.Bytes-c.world.checkOverhead())}
 	if sent := r.p.SentSignature; r.p.Err == nil && !kindsMatch(sent, r.p.Signature) {
 		r.p.Err = fmt.Errorf("%w: rank %d sent %s with tag %d to a buffer of %s", ErrType, s.Source, kindText(sent), s.Tag, kindText(r.p.Signature))
 	} else if r.packed != nil {
@@ -159,11 +159,11 @@ func (r *Request) describePeer() string {
 	}
 	switch {
 	case r.op == "receive":
-		return fmt.Sprintf("from %s, tag %s", name(int32(r.comm.localRank(int(e.Source)))), name(e.Tag))
+		return fmt.Sprintf("from %s, tag %s", name(int32(r.comm.base.LocalRank(int(e.Source)))), name(e.Tag))
 	case r.background.doneCh != nil || r.rmaResult != nil:
 		return ""
 	}
-	return fmt.Sprintf("to %d, tag %s", r.comm.localRank(r.p.Dest), name(e.Tag))
+	return fmt.Sprintf("to %d, tag %s", r.comm.base.LocalRank(r.p.Dest), name(e.Tag))
 }
 
 // WaitAll waits for all requests (MPI_Waitall) and joins their errors. Nil requests are done.
@@ -225,7 +225,7 @@ func WaitAny(rs ...*Request) (int, Status, error) {
 		return takeUnstarted(rs)
 	}
 	one := &anyRequest{rs: rs}
-	if err := c.eng.Wait(context.Background(), one); err != nil {
+	if err := c.base.Engine.Wait(context.Background(), one); err != nil {
 		return Undefined, Status{}, err
 	}
 	s, err := rs[one.index].takeResult()
@@ -258,7 +258,7 @@ func collectDone(rs []*Request, first int, s Status, err error) (done []int, lis
 
 // TestAll reports whether all requests are done (MPI_Testall).
 func TestAll(rs ...*Request) ([]Status, bool, error) {
-	if c := firstActiveComm(rs); c != nil && !c.eng.Test(allRequests(rs)) {
+	if c := firstActiveComm(rs); c != nil && !c.base.Engine.Test(allRequests(rs)) {
 		return nil, false, nil
 	}
 	list, err := WaitAll(rs...)
@@ -273,7 +273,7 @@ func TestAny(rs ...*Request) (int, Status, bool, error) {
 		return i, s, true, err
 	}
 	one := &anyRequest{rs: rs}
-	if !c.eng.Test(one) {
+	if !c.base.Engine.Test(one) {
 		return Undefined, Status{}, false, nil
 	}
 	s, err := rs[one.index].takeResult()

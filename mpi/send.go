@@ -3,17 +3,18 @@ package mpi
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
 // Special ranks, tags and limits.
 const (
-	AnySource = -1        // MPI_ANY_SOURCE
-	AnyTag    = -1        // MPI_ANY_TAG
-	ProcNull  = -2        // MPI_PROC_NULL: communication with it completes at once
-	Undefined = -3        // MPI_UNDEFINED: no color, not a rank
-	MaxTag    = 1<<31 - 1 // MPI_TAG_UB
+	AnySource = -1             // MPI_ANY_SOURCE
+	AnyTag    = -1             // MPI_ANY_TAG
+	ProcNull  = -2             // MPI_PROC_NULL: communication with it completes at once
+	Undefined = comm.Undefined // MPI_UNDEFINED: no color, not a rank
+	MaxTag    = 1<<31 - 1      // MPI_TAG_UB
 )
 
 // The wildcards are those of package match.
@@ -28,8 +29,8 @@ func (c *Comm) checkMessageArgs(b datatype.Buffer, rank, tag int, receive bool) 
 		return err
 	}
 	switch {
-	case (rank < 0 || rank >= c.size) && rank != ProcNull && !(receive && rank == AnySource):
-		return fmt.Errorf("%w: %d, want [0, %d)", ErrRank, rank, c.size)
+	case (rank < 0 || rank >= c.base.Size) && rank != ProcNull && !(receive && rank == AnySource):
+		return fmt.Errorf("%w: %d, want [0, %d)", ErrRank, rank, c.base.Size)
 	case tag < 0 && !(receive && tag == AnyTag) || tag > MaxTag:
 		return fmt.Errorf("%w: %d, want 0 to %d", ErrTag, tag, MaxTag)
 	}
@@ -67,14 +68,14 @@ func (c *Comm) startSend(r *Request, buf Buffer, dest, tag int, mode sendMode) e
 	if err := c.checkMessageArgs(b, dest, tag, false); err != nil {
 		return r.failBeforeStart(fmt.Sprintf("to %d, tag %d", dest, tag), err)
 	}
-	r.p.Envelope = match.Envelope{Context: c.contextID, Tag: int32(tag)}
+	r.p.Envelope = match.Envelope{Context: c.base.ContextID, Tag: int32(tag)}
 	if dest == ProcNull {
 		r.neverStarted = true
 		return nil
 	}
-	r.p.Dest, r.p.Buf, r.p.Sync = c.worldRank(dest), c.messageBytes(b, mode == buffered), mode == synchronous
+	r.p.Dest, r.p.Buf, r.p.Sync = c.base.WorldRank(dest), c.messageBytes(b, mode == buffered), mode == synchronous
 	r.p.Signature = messageSignature(b)
-	if err := c.eng.Send(&r.p); err != nil {
+	if err := c.base.Engine.Send(&r.p); err != nil {
 		return r.failBeforeStart(r.describePeer(), err)
 	}
 	return nil

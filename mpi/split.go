@@ -12,7 +12,7 @@ func (c *Comm) Dup() (*Comm, error) {
 	if c.isNull() {
 		return nil, c.fail("dup", "", errNullComm)
 	}
-	all := make([]int, c.size)
+	all := make([]int, c.base.Size)
 	for i := range all {
 		all[i] = i
 	}
@@ -33,7 +33,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	if color < 0 && color != Undefined {
 		return nil, c.rejectCollective(op, fmt.Errorf("%w: color %d is negative", ErrComm, color))
 	}
-	all := make([]int64, 2*c.size)
+	all := make([]int64, 2*c.base.Size)
 	o := allgatherOp(Of([]int64{int64(color), int64(key)}), Of(all))
 	o.calledAs = op
 	if err := c.runCollective(&o); err != nil {
@@ -41,7 +41,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	}
 	var mine []int
 	if color != Undefined {
-		for r := range c.size {
+		for r := range c.base.Size {
 			if all[2*r] == int64(color) {
 				mine = append(mine, r)
 			}
@@ -59,8 +59,8 @@ func (c *Comm) SplitShared() (*Comm, error) {
 	}
 	var mine []int
 	nodes := c.world.manager
-	for r := range c.size {
-		if nodes.Node(c.worldRank(r)) == nodes.Node(c.worldRank(c.rank)) {
+	for r := range c.base.Size {
+		if nodes.Node(c.base.WorldRank(r)) == nodes.Node(c.base.WorldRank(c.base.Rank)) {
 			mine = append(mine, r)
 		}
 	}
@@ -75,7 +75,7 @@ func (c *Comm) deriveComm(op, name string, members []int, args ...any) (*Comm, e
 	if err != nil {
 		return nil, c.fail(op, "", err)
 	}
-	rank := slices.Index(members, c.rank)
+	rank := slices.Index(members, c.base.Rank)
 	if rank < 0 {
 		c.world.contexts.releaseID(ticket)
 		return nil, nil
@@ -87,9 +87,9 @@ func (c *Comm) deriveComm(op, name string, members []int, args ...any) (*Comm, e
 func (c *Comm) newDerivedComm(ticket uint64, name string, members []int, rank int) *Comm {
 	x := c.world.contexts
 	ranks := make([]int, len(members))
-	same := len(ranks) == c.world.comm.size
+	same := len(ranks) == c.world.comm.base.Size
 	for i, m := range members {
-		ranks[i] = c.worldRank(m)
+		ranks[i] = c.base.WorldRank(m)
 		same = same && ranks[i] == i
 	}
 	if same {
@@ -129,16 +129,13 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	rank := slices.Index(members, c.rank)
+	rank := slices.Index(members, c.base.Rank)
 	if rank < 0 {
 		return nil, fmt.Errorf("%w: calling rank is not a member", ErrGroup)
 	}
 	// The members use the contexts of c, with their ranks in the group, until they have an id.
-	p := &Comm{world: c.world, eng: c.eng, contextID: c.contextID, rank: rank, size: len(members), worldRanks: slices.Clone(g.ranks), localRanks: map[int]int{}, fixedTag: groupTag | int32(tag)}
-	for i, r := range g.ranks {
-		p.localRanks[r] = i
-	}
-	p.SetName(c.Name() + ".group")
+	p := &Comm{world: c.world, fixedTag: groupTag | int32(tag)}
+	p.base.Init(c.base.Engine, c.base.ContextID, c.Name()+".group", slices.Clone(g.ranks), rank, len(members))
 	ticket, err := p.agreeContextID("create-group", g.ranks)
 	if err != nil {
 		return nil, err

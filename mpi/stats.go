@@ -52,8 +52,8 @@ func (w World) Stats() (s Stats) {
 	if w.isNull() {
 		return Stats{}
 	}
-	fab := w.eng.Fabric()
-	w.eng.Do(func(core *protocol.Core) {
+	fab := w.base.Engine.Fabric()
+	w.base.Engine.Do(func(core *protocol.Core) {
 		counters.Add(&s, core.Stats)
 		if fab != nil {
 			f := fab.Stats()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
@@ -117,15 +118,15 @@ func (c *Comm) newWindow(mem []byte, kind datatype.Kind, unit int, refused error
 	if err := c.checkUsable(); err != nil {
 		return nil, err
 	}
-	own, err := c.deriveComm("win-create", c.Name()+".win", ranksBelow(c.size))
+	own, err := c.deriveComm("win-create", c.Name()+".win", comm.RanksBelow(c.base.Size))
 	if err != nil {
 		return nil, err
 	}
-	w := &Win{comm: own, eng: c.eng, staticRegion: localRegion{Memory: rma.Memory{Bytes: mem}}, dynamic: d,
-		control: make([]uint64, lockWords), peers: make([]winPeer, c.size), pendingReplies: map[uint64]*transfer{}, pendingFetchAdds: map[uint64]func(uint64){}}
-	w.barrierSignals = make([]int, barrierRounds(c.size))
+	w := &Win{comm: own, eng: c.base.Engine, staticRegion: localRegion{Memory: rma.Memory{Bytes: mem}}, dynamic: d,
+		control: make([]uint64, lockWords), peers: make([]winPeer, c.base.Size), pendingReplies: map[uint64]*transfer{}, pendingFetchAdds: map[uint64]func(uint64){}}
+	w.barrierSignals = make([]int, barrierRounds(c.base.Size))
 	for r := range w.peers {
-		w.peers[r].rank, w.peers[r].job = r, own.worldRank(r)
+		w.peers[r].rank, w.peers[r].job = r, own.base.WorldRank(r)
 	}
 	w.eng.Do(func(*protocol.Core) {
 		if refused == nil {
@@ -146,15 +147,6 @@ func (c *Comm) newWindow(mem []byte, kind datatype.Kind, unit int, refused error
 		return nil, err
 	}
 	return w, nil
-}
-
-// ranksBelow returns the ranks below n.
-func ranksBelow(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 // Free frees a window (MPI_Win_free). All ranks call it outside of epochs; it returns after all
@@ -272,4 +264,4 @@ func (w *Win) lockEngine() (*protocol.Core, error) {
 }
 
 // allRanks returns all ranks of the window.
-func (w *Win) allRanks() []int { return ranksBelow(len(w.peers)) }
+func (w *Win) allRanks() []int { return comm.RanksBelow(len(w.peers)) }

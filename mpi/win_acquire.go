@@ -122,7 +122,7 @@ func (w *Win) fetchAddCounted(core *protocol.Core, p *winPeer, word int, n uint6
 // fetchAdd adds n to a word of a rank's lock and calls then with the old value. The caller
 // holds the engine's lock.
 func (w *Win) fetchAdd(core *protocol.Core, p *winPeer, word int, n uint64, then func(was uint64)) {
-	if p.rank == w.comm.rank {
+	if p.rank == w.comm.base.Rank {
 		was := atomic.AddUint64(&w.control[word], n) - n
 		if then != nil {
 			then(was)
@@ -130,7 +130,7 @@ func (w *Win) fetchAdd(core *protocol.Core, p *winPeer, word int, n uint64, then
 		return
 	}
 	if !p.atomics {
-		h := envelope.Header{Context: w.comm.contextID, Tag: packetFetchAdd.encodeTag(datatype.Kind(word), datatype.Op{}), Length: n}
+		h := envelope.Header{Context: w.comm.base.ContextID, Tag: packetFetchAdd.encodeTag(datatype.Kind(word), datatype.Op{}), Length: n}
 		if then != nil {
 			w.lastID++
 			h.ID = w.lastID

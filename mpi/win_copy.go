@@ -19,7 +19,7 @@ func (w *Win) startCopy(core *protocol.Core, t *transfer) error {
 	p, bytes := t.peer, t.elements*t.element.Size
 	dense := len(t.element.Pieces) == 0
 	row := dense && t.place.IsContiguous()
-	own := p.rank == w.comm.rank
+	own := p.rank == w.comm.base.Rank
 	switch {
 	case own && row:
 		mem := w.localBytes(t.region)[t.place.Offset(p.unit):][:bytes]
@@ -104,7 +104,7 @@ func (w *Win) startMessage(core *protocol.Core, t *transfer) {
 	t.stageBuffer()
 	p := t.peer
 	p.sendQueue.tag = (p.sendQueue.tag + 1) & MaxTag
-	what, own := packetSend, &w.peers[w.comm.rank]
+	what, own := packetSend, &w.peers[w.comm.base.Rank]
 	if t.packet == packetGet {
 		what, own = packetFetch, p
 	}
@@ -113,7 +113,7 @@ func (w *Win) startMessage(core *protocol.Core, t *transfer) {
 	t.startPart(t)
 	t.p.Buf = t.staging
 	t.p.Envelope = w.messageEnvelope(what, own, p.sendQueue.tag)
-	h := envelope.Header{Context: w.comm.contextID, Tag: int32(what), ID: uint64(p.sendQueue.tag), Length: uint64(len(t.staging))}
+	h := envelope.Header{Context: w.comm.base.ContextID, Tag: int32(what), ID: uint64(p.sendQueue.tag), Length: uint64(len(t.staging))}
 	if what == packetSend {
 		p.sendQueue.countPacket(&h, false)
 		p.sendQueue.lastMessage = p.sendQueue.sent

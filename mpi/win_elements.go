@@ -33,7 +33,7 @@ func (w *Win) sendElements(core *protocol.Core, t *transfer) error {
 	}
 	w.packet = b
 	last := t.next == t.elements
-	h := envelope.Header{Context: w.comm.contextID, Tag: t.packet.encodeTag(t.elementKind(), t.op), ID: t.id, Length: uint64(from * e.Size)}
+	h := envelope.Header{Context: w.comm.base.ContextID, Tag: t.packet.encodeTag(t.elementKind(), t.op), ID: t.id, Length: uint64(from * e.Size)}
 	if t.id != 0 {
 		o.replies++
 	} else {

@@ -52,7 +52,7 @@ func (w *Win) fenceBarrier() error {
 		if err != nil {
 			return err
 		}
-		w.sendSignal(core, &w.peers[(w.comm.rank+1<<round)%n], packetFence, uint64(round))
+		w.sendSignal(core, &w.peers[(w.comm.base.Rank+1<<round)%n], packetFence, uint64(round))
 		w.eng.Unlock()
 		come := func() bool {
 			ok := w.barrierSignals[round] > 0
@@ -61,7 +61,7 @@ func (w *Win) fenceBarrier() error {
 			}
 			return ok
 		}
-		if err := w.waitUntil("the barrier of Fence or Free", come, nil, (w.comm.rank-1<<round+n)%n); err != nil {
+		if err := w.waitUntil("the barrier of Fence or Free", come, nil, (w.comm.base.Rank-1<<round+n)%n); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ func (w *Win) encodeInfo(kind datatype.Kind, unit int, refused error) (all []byt
 	w.eng.Do(func(*protocol.Core) {
 		for r := range list {
 			list[r] = winInfo{Size: uint64(len(w.staticRegion.Bytes)), Unit: uint64(unit), Kind: uint8(kind), Dynamic: w.dynamic != nil}
-			if r != w.comm.rank && refused == nil {
+			if r != w.comm.base.Rank && refused == nil {
 				if err := w.exposeMemory(r, &list[r]); !errors.Is(err, errors.ErrUnsupported) {
 					refused = err
 				}
@@ -47,7 +47,7 @@ func (w *Win) exposeMemory(rank int, s *winInfo) error {
 		if len(b) == 0 {
 			return nil
 		}
-		k, exposed, err := w.eng.Fabric().RegisterMemory(w.comm.worldRank(rank), b, true)
+		k, exposed, err := w.eng.Fabric().RegisterMemory(w.comm.base.WorldRank(rank), b, true)
 		if err == nil {
 			w.exposed = append(w.exposed, exposed)
 			k.MarshalTo(key[:])

@@ -81,7 +81,7 @@ func (w *Win) LockAll(as ...Assert) error {
 	_, err := w.lockEngine()
 	if err == nil {
 		e := &w.epochs
-		if _, err = w.lockableEpoch(w.comm.rank); err == nil && e.locks > 0 {
+		if _, err = w.lockableEpoch(w.comm.base.Rank); err == nil && e.locks > 0 {
 			err = fmt.Errorf("%w: %d ranks locked: call Unlock first", ErrEpoch, e.locks)
 		}
 		if err == nil {

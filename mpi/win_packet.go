@@ -75,7 +75,7 @@ func (k winPacket) encodeTag(kind datatype.Kind, op datatype.Op) int32 {
 // sendSignal sends a packet without payload.
 func (w *Win) sendSignal(core *protocol.Core, p *winPeer, k winPacket, id uint64) {
 	// Errors are ignored: if the rank is lost, onRankLost breaks the window.
-	_ = core.SendActive(p.job, envelope.Header{Context: w.comm.contextID, Tag: int32(k), ID: id}, nil)
+	_ = core.SendActive(p.job, envelope.Header{Context: w.comm.base.ContextID, Tag: int32(k), ID: id}, nil)
 }
 
 var errUnexpectedReply = fmt.Errorf("%w: unexpected reply", protocol.ErrProtocol)

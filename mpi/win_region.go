@@ -136,7 +136,7 @@ func (w *Win) findRegion(target int, s rma.Span) error {
 
 // sendPayload sends a packet with a payload of fixed size.
 func (w *Win) sendPayload(core *protocol.Core, p *winPeer, h envelope.Header, what any) {
-	h.Context = w.comm.contextID
+	h.Context = w.comm.base.ContextID
 	payload, _ := binary.Append(nil, binary.LittleEndian, what)
 	_ = core.SendActive(p.job, h, payload) // if the rank is lost, so is the window
 }
@@ -228,7 +228,7 @@ func (w *Win) handleFindReply(p *winPeer, k winPacket, h *envelope.Header, paylo
 // sendRecalls sends Recall to the holders of a region.
 func (w *Win) sendRecalls(core *protocol.Core, v *localRegion, ranks []int) {
 	for _, r := range ranks {
-		h := envelope.Header{Context: w.comm.contextID, Tag: int32(packetRecall), ID: v.id, Length: v.span.Addr}
+		h := envelope.Header{Context: w.comm.base.ContextID, Tag: int32(packetRecall), ID: v.id, Length: v.span.Addr}
 		_ = core.SendActive(w.peers[r].job, h, nil) // if the rank is lost, so is the window
 	}
 }

@@ -15,7 +15,7 @@ import (
 // packetLimit returns the maximum payload in bytes of a packet to a rank, without the id of a
 // region.
 func (w *Win) packetLimit(p *winPeer) int {
-	if p.rank == w.comm.rank {
+	if p.rank == w.comm.base.Rank {
 		return math.MaxInt32
 	}
 	n := w.eng.Fabric().Limits(p.job).Eager
@@ -74,7 +74,7 @@ func (w *Win) serveAccess(core *protocol.Core, p *winPeer, k winPacket, h *envel
 	case err != nil:
 		return err
 	case old != nil:
-		reply := envelope.Header{Context: w.comm.contextID, Tag: int32(packetReply), ID: h.ID, Length: h.Length}
+		reply := envelope.Header{Context: w.comm.base.ContextID, Tag: int32(packetReply), ID: h.ID, Length: h.Length}
 		_ = core.SendActive(p.job, reply, old) // a lost rank needs no reply
 	default:
 		p.recvState.received++
@@ -131,7 +131,7 @@ func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *enve
 
 // messageEnvelope returns the envelope of messages that put elements to a rank, or fetch them.
 func (w *Win) messageEnvelope(k winPacket, from *winPeer, tag int32) match.Envelope {
-	e := match.Envelope{Context: w.comm.contextID, Source: int32(from.job), Tag: tag}
+	e := match.Envelope{Context: w.comm.base.ContextID, Source: int32(from.job), Tag: tag}
 	if k == packetFetch {
 		e.Context++
 	}
@@ -146,7 +146,7 @@ func (w *Win) serveLockWord(core *protocol.Core, p *winPeer, h *envelope.Header)
 	}
 	was := atomic.AddUint64(&w.control[word], h.Length) - h.Length
 	if h.ID != 0 {
-		reply := envelope.Header{Context: w.comm.contextID, Tag: int32(packetFetchAddReply), ID: h.ID}
+		reply := envelope.Header{Context: w.comm.base.ContextID, Tag: int32(packetFetchAddReply), ID: h.ID}
 		_ = core.SendActive(p.job, reply, binary.LittleEndian.AppendUint64(w.reply[:0], was))
 	}
 	return nil

@@ -33,15 +33,15 @@ func (ws *windowTable) add(world *job, w *Win) error {
 		ws.goroutines.Go(func() { world.eng.PollWhenIdle(ctx) })
 		ws.timer = time.AfterFunc(livenessInterval, ws.checkLiveness)
 	}
-	ws.all[w.comm.contextID] = w
+	ws.all[w.comm.base.ContextID] = w
 	return nil
 }
 
 func (ws *windowTable) remove(w *Win) {
-	if ws.all[w.comm.contextID] != w {
+	if ws.all[w.comm.base.ContextID] != w {
 		return
 	}
-	delete(ws.all, w.comm.contextID)
+	delete(ws.all, w.comm.base.ContextID)
 	if len(ws.all) == 0 {
 		ws.timer.Stop()
 		ws.cancel()
@@ -66,7 +66,7 @@ func (ws *windowTable) handlePacket(from int, h *envelope.Header, payload []byte
 	if w == nil {
 		return nil
 	}
-	r := w.comm.localRank(from)
+	r := w.comm.base.LocalRank(from)
 	if r == Undefined {
 		return fmt.Errorf("window %s: packet of a rank that is not a member", w.Name())
 	}
@@ -76,7 +76,7 @@ func (ws *windowTable) handlePacket(from int, h *envelope.Header, payload []byte
 // onRankLost breaks the windows of a lost rank.
 func (ws *windowTable) onRankLost(rank int) {
 	for _, w := range ws.all {
-		if r := w.comm.localRank(rank); r != Undefined {
+		if r := w.comm.base.LocalRank(rank); r != Undefined {
 			w.onRankLost(w.eng.Core(), &w.peers[r])
 		}
 	}

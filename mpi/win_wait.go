@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
+	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -87,7 +90,7 @@ func (w *Win) onRankLost(core *protocol.Core, p *winPeer) {
 	}
 	w.broken = cause
 	for r := range w.peers {
-		if q := &w.peers[r]; q != p && r != w.comm.rank {
+		if q := &w.peers[r]; q != p && r != w.comm.base.Rank {
 			w.sendSignal(core, q, packetBroken, uint64(p.rank))
 		}
 	}
@@ -103,3 +106,36 @@ func (w *Win) handleBroken(from *winPeer, rank uint64) error {
 	}
 	return nil
 }
+
+// DescribeWait implements deadlock.Describer.
+func (x *winWait) DescribeWait() deadlock.Call {
+	d := deadlock.Call{What: x.callName, Comm: x.w.Name(), Any: x.any}
+	switch len(x.targets) {
+	case 0:
+	case 1:
+		d.What += fmt.Sprintf("(target %s)", x.w.comm.base.DescribeRank(int32(x.w.comm.base.WorldRank(x.targets[0]))))
+	default:
+		d.What += fmt.Sprintf("(%d ranks)", len(x.targets))
+	}
+	suspects := x.suspects
+	if suspects == nil && x.any { // any other rank
+		suspects = slices.DeleteFunc(x.w.allRanks(), func(r int) bool { return r == x.w.comm.base.Rank })
+	}
+	for _, r := range suspects {
+		if x.isPending == nil || x.isPending(r) {
+			d.For = append(d.For, x.w.comm.base.WorldRank(r))
+		}
+	}
+	return d
+}
+
+// OnPoll implements engine.PollObserver.
+func (x *winWait) OnPoll(p *engine.PollStats) {
+	if x.pollRound != nil && p.FirstInRound(x.pollRound) {
+		p.Add(x.pollRound, deadlock.NewPoll(x.DescribeWait(), func() bool { return x.w.broken != nil || x.condition() }))
+	}
+}
+
+var _ deadlock.Describer = &winWait{}
+
+var _ engine.PollObserver = &winWait{}

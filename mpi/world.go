@@ -188,7 +188,7 @@ func (j *job) addDetached(r *Request) {
 	defer j.mu.Unlock()
 	kept := j.detached[:0]
 	for _, d := range j.detached {
-		if !d.comm.eng.Test((*requestWait)(d)) {
+		if !d.comm.base.Engine.Test((*requestWait)(d)) {
 			kept = append(kept, d)
 		}
 	}

@@ -1,12 +1,15 @@
 package mpi
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/match"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // A condition that a program polls without success describes itself to the engine
@@ -15,16 +18,94 @@ import (
 // identifies the condition: for a nonblocking collective call it is its *backgroundCall, whose
 // goroutine describes the wait (poll_tracker.go).
 
-// unsuccessfulPoll describes a polled condition that was not ready.
-type unsuccessfulPoll struct {
-	deadlock.Call
-	dependsOn []int       // ranks to probe, a superset of Call.For
-	ready     func() bool // called with the engine's lock: the condition is ready now; nil if unknown
+// describe describes the wait for the request.
+func (r *Request) describe() deadlock.Call {
+	c, p := r.comm, &r.p
+	d := deadlock.Call{What: r.op, Comm: c.Name()}
+	d.For, d.Any = r.pendingRanks()
+	if len(d.For) > 0 && r.rmaResult != nil {
+		d.What += fmt.Sprintf("(target %s)", c.base.DescribeRank(int32(c.base.WorldRank(r.rmaResult.target))))
+	}
+	if r.neverStarted || r.background.doneCh != nil || r.rmaResult != nil {
+		return d
+	}
+	stage := p.Stage()
+	d.Unmet = stage != protocol.Transferring
+	if r.op == "receive" {
+		d.What = fmt.Sprintf("Recv(source %s, tag %s)", c.base.DescribeRank(p.Envelope.Source), comm.DescribeNumber(int(p.Envelope.Tag)))
+		if !d.Unmet {
+			d.Why = fmt.Sprintf("%d bytes with tag %d in flight", p.Bytes, p.Received.Tag)
+		}
+		return d
+	}
+	name := "Send"
+	if p.Sync {
+		name = "Ssend"
+	}
+	d.What = fmt.Sprintf("%s(%d bytes, dest %s, tag %d)", name, len(p.Buf)-c.world.checkOverhead(), c.base.DescribeRank(int32(p.Dest)), p.Envelope.Tag)
+	switch stage {
+	case protocol.Unsent:
+		d.Why = "send queue full"
+	case protocol.Unmatched:
+		d.Why = "receive not posted"
+	case protocol.Transferring:
+		d.Why = "in flight"
+	}
+	return d
 }
 
-// newUnsuccessfulPoll returns the description of a condition that depends on the ranks in d.
-func newUnsuccessfulPoll(d deadlock.Call, done func() bool) *unsuccessfulPoll {
-	return &unsuccessfulPoll{d, d.For, done}
+// pendingRanks returns the ranks of the job that a request waits for, none if they are unknown,
+// and whether any one of them is enough.
+func (r *Request) pendingRanks() (ranks []int, any bool) {
+	switch {
+	case r.neverStarted || r.background.doneCh != nil || r.rmaResult != nil && r.rmaResult.done:
+		return nil, false
+	case r.rmaResult != nil:
+		return []int{r.comm.base.WorldRank(r.rmaResult.target)}, false
+	case r.op != "receive":
+		return []int{r.p.Dest}, false
+	case r.p.Stage() == protocol.Transferring:
+		return []int{int(r.p.Received.Source)}, false
+	}
+	return r.comm.base.SourceRanks(r.p.Envelope)
+}
+
+// describeSeveral describes n requests of which one is described.
+func describeSeveral(name, one string, n int) string {
+	if n > 1 {
+		one += fmt.Sprintf(" and %d more", n-1)
+	}
+	return name + "(" + one + ")"
+}
+
+// DescribeWait implements deadlock.Describer.
+func (s *probeWait) DescribeWait() deadlock.Call {
+	d := deadlock.Call{What: fmt.Sprintf("Probe(source %s, tag %s)", s.comm.base.DescribeRank(s.envelope.Source), comm.DescribeNumber(int(s.envelope.Tag))), Comm: s.comm.Name(), Unmet: true}
+	d.For, d.Any = s.comm.base.SourceRanks(s.envelope)
+	return d
+}
+
+// DescribeWait implements deadlock.Describer.
+func (s *anyRequest) DescribeWait() deadlock.Call {
+	d := deadlock.Call{Any: true}
+	n, all := 0, true
+	for _, r := range s.rs {
+		if r.isInactive() {
+			continue
+		}
+		one := r.describe()
+		if n++; n == 1 {
+			d.What, d.Comm = one.What, one.Comm
+		}
+		all = all && len(one.For) > 0
+		d.For = append(d.For, one.For...)
+	}
+	d.What = describeSeveral("WaitAny", d.What, n)
+	slices.Sort(d.For)
+	if d.For = slices.Compact(d.For); !all { // the ranks of one request are unknown
+		d.For, d.Any = nil, false
+	}
+	return d
 }
 
 // polledRequest is a Request that the program tests. It adds the engine's callback to the
@@ -48,7 +129,7 @@ func (r *Request) notePoll(p *engine.PollStats) {
 		p.Add(&r.background, nil)
 		return
 	}
-	p.Add(r, newUnsuccessfulPoll(r.describeWait(), readyFunc([]*Request{r}, newAllRequests)))
+	p.Add(r, deadlock.NewPoll(r.describe(), readyFunc([]*Request{r}, newAllRequests)))
 }
 
 // readyFunc returns a function that tests several requests, nil if one is persistent, because
@@ -120,26 +201,26 @@ func firstNewRequest(p *engine.PollStats, rs []*Request, round func(*Request) *u
 
 // describePolled describes several requests, of which any or all are needed. It leaves out
 // nonblocking collective calls.
-func describePolled(name string, rs []*Request, any bool, done func() bool) *unsuccessfulPoll {
-	d := &unsuccessfulPoll{Call: deadlock.Call{Any: any}, ready: done}
+func describePolled(name string, rs []*Request, any bool, done func() bool) *deadlock.Poll {
+	d := &deadlock.Poll{Call: deadlock.Call{Any: any}, Ready: done}
 	n, known := 0, true
 	for _, r := range rs {
 		if r.isInactive() || r.background.doneCh != nil || r.isDone() {
 			continue
 		}
 		if n++; n == 1 {
-			one := r.describeWait()
+			one := r.describe()
 			d.What, d.Comm = one.What, one.Comm
 		}
 		ranks, enough := r.pendingRanks()
 		known = known && len(ranks) > 0
-		d.dependsOn = append(d.dependsOn, ranks...)
+		d.DependsOn = append(d.DependsOn, ranks...)
 		if any || !enough || len(ranks) == 1 { // in TestAll a receive from any of many ranks is left out
 			d.For = append(d.For, ranks...)
 		}
 	}
 	d.What = describeSeveral(name, d.What, n)
-	for _, list := range []*[]int{&d.dependsOn, &d.For} {
+	for _, list := range []*[]int{&d.DependsOn, &d.For} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -184,19 +265,14 @@ func (s *probeWait) OnPoll(p *engine.PollStats) {
 	x.round, x.last = p.Round(), s.envelope
 	if p.HasRoom(len(x.seen) < maxProbePolls) {
 		x.seen[s.envelope] = true
-		d := s.describeWait()
+		d := s.DescribeWait()
 		d.What = "Iprobe" + strings.TrimPrefix(d.What, "Probe")
-		p.Add(probeKey{s.comm, s.envelope}, newUnsuccessfulPoll(d, func() bool {
-			return s.core.Probe(s.envelope, false) != nil || s.core.SourceError(s.envelope, s.comm.worldRanks) != nil
+		p.Add(probeKey{s.comm, s.envelope}, deadlock.NewPoll(d, func() bool {
+			return s.core.Probe(s.envelope, false) != nil || s.core.SourceError(s.envelope, s.comm.base.WorldRanks) != nil
 		}))
 	}
 }
 
-// OnPoll implements engine.PollObserver.
-func (x *winWait) OnPoll(p *engine.PollStats) {
-	if x.pollRound != nil && p.FirstInRound(x.pollRound) {
-		p.Add(x.pollRound, newUnsuccessfulPoll(x.describeWait(), func() bool { return x.w.broken != nil || x.condition() }))
-	}
-}
+var _ = []deadlock.Describer{&requestWait{}, &probeWait{}, &anyRequest{}}
 
-var _ = []engine.PollObserver{&polledRequest{}, &anyRequest{}, allRequests{}, &probeWait{}, &winWait{}}
+var _ = []engine.PollObserver{&polledRequest{}, &anyRequest{}, allRequests{}, &probeWait{}}
