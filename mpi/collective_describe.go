@@ -39,6 +39,20 @@ func (n *callNet) DescribeWait() deadlock.Call {
 	return d
 }
 
+// ProbeCall implements deadlock.Prober.
+func (n *callNet) ProbeCall() (contextID uint32, payload []byte) {
+	if n.callSignature() == 0 || n.comm.fixedTag != 0 {
+		return 0, nil
+	}
+	return n.comm.base.ContextID, n.call.encodeProbe()
+}
+
+// PollKey implements deadlock.Background.
+func (n *callNet) PollKey() any { return n.call.background }
+
+// PollKey implements deadlock.Background.
+func (t queueTurn) PollKey() any { return t.background }
+
 // collectivePosition returns the call with its number in the sequence of its communicator.
 func (k *call) collectivePosition() deadlock.Collective {
 	c := k.comm

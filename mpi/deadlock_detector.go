@@ -165,11 +165,10 @@ func (d *deadlockDetector) enqueueTask(f func()) {
 	}
 }
 
-// waitKey returns the identity of a wait. A call that waits for the lock of a window waits many
-// times.
+// waitKey returns the identity of a wait.
 func waitKey(w engine.ActiveWait) any {
-	if x, ok := w.Target.(*winWait); ok {
-		return x
+	if x, ok := w.Target.(deadlock.Keyed); ok {
+		return x.WaitKey()
 	}
 	return w.ID
 }

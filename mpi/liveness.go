@@ -38,8 +38,10 @@ const (
 // growing intervals.
 func (d *deadlockDetector) probeRanks(core *protocol.Core, x *waitState, target engine.Waitable, c deadlock.Call, now time.Time) {
 	h, payload := envelope.Header{Tag: packetProbe}, []byte(nil)
-	if n, ok := target.(*callNet); ok && n.callSignature() != 0 && n.comm.fixedTag == 0 {
-		h.ID, payload = uint64(n.comm.base.ContextID), n.call.encodeProbe()
+	if n, ok := target.(deadlock.Prober); ok {
+		if contextID, call := n.ProbeCall(); call != nil {
+			h.ID, payload = uint64(contextID), call
+		}
 	}
 	for range min(len(c.For), maxProbes) {
 		rank := c.For[x.nextRank%len(c.For)]

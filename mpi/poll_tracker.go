@@ -150,11 +150,8 @@ func (d *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) 
 
 // stateOf returns the state of the polled nonblocking call whose goroutine waits in w, or nil.
 func (t *pollTracker) stateOf(w engine.Waitable) *pollState {
-	switch x := w.(type) {
-	case *callNet:
-		return t.all[x.call.background]
-	case queueTurn:
-		return t.all[x.background]
+	if x, ok := w.(deadlock.Background); ok {
+		return t.all[x.PollKey()]
 	}
 	return nil
 }

@@ -129,6 +129,9 @@ func (x *winWait) DescribeWait() deadlock.Call {
 	return d
 }
 
+// WaitKey implements deadlock.Keyed.
+func (x *winWait) WaitKey() any { return x }
+
 // OnPoll implements engine.PollObserver.
 func (x *winWait) OnPoll(p *engine.PollStats) {
 	if x.pollRound != nil && p.FirstInRound(x.pollRound) {
