@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -209,15 +210,15 @@ func (c *Comm) reportMismatch(core *protocol.Core, d *callMismatch) {
 func (c *Comm) broadcastMismatch(core *protocol.Core, d *callMismatch) {
 	for r := range c.base.Size {
 		if r != c.base.Rank {
-			c.sendMismatch(core, c.base.WorldRank(r), d)
+			c.SendMismatch(core, c.base.WorldRank(r), d)
 		}
 	}
 }
 
-// sendMismatch sends a mismatch to a rank of the job.
-func (c *Comm) sendMismatch(core *protocol.Core, rank int, d *callMismatch) {
+// SendMismatch sends a mismatch to a rank of the job.
+func (c *Comm) SendMismatch(core *protocol.Core, rank int, d *callMismatch) {
 	payload, _ := binary.Append(nil, binary.LittleEndian, d) // d has a fixed size
-	c.world.detector.sendMismatch(core, rank, c.base.ContextID, payload)
+	c.world.detector.SendMismatch(core, rank, c.base.ContextID, payload)
 }
 
 // handleMismatch handles a packet of sendMismatch.
@@ -328,9 +329,9 @@ func (j *job) handleCallProbe(core *protocol.Core, from int, h *envelope.Header,
 	c.mu.Unlock()
 	switch {
 	case mismatch != nil && mismatch.OtherSignature != 0: // a notification may have come before it made the communicator
-		c.sendMismatch(core, from, mismatch)
+		c.SendMismatch(core, from, mismatch)
 	case mismatch == nil && ended:
-		j.detector.sendPacket(core, from, envelope.Header{Tag: packetCallEnded, ID: h.ID}, payload)
+		j.detector.SendPacket(core, from, envelope.Header{Tag: deadlock.PacketCallEnded, ID: h.ID}, payload)
 	}
 	return nil
 }

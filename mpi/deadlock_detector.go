@@ -71,40 +71,6 @@ type waitState struct {
 	missed        int // number of samples without the call
 }
 
-// Packets of deadlock detectors are active messages with the context id of the world. Tag is
-// the type of the packet.
-//
-//	packet        ID     Length     payload
-//	Probe         -      -          none: a liveness probe; the acknowledgement by the adapter is the reply
-//	RankLost      rank   reporter   reason
-//	Alarm         -      reason     none: a wait of this rank exceeds the alarm; to rank 0
-//	AlarmAck      -      -          none: the reply
-//	StateQuery    round  -          none: request for the state of the rank
-//	State         round  -          part of a deadlock.State; Synchronous marks the last part
-//	Mismatch      comm   -          a callMismatch
-//	CallEnded     comm   -          a callProbe: the call is complete at this rank
-//	Confirm       -      -          none: the reply to Mismatch
-//	Flush         -      -          none: request for a Flushed once all earlier packets are handled
-//	Flushed       -      -          none: the reply to Flush and Depart
-//	Depart        -      -          reason of the sender for ending early; Synchronous marks an ErrMismatch. Also a Flush
-//
-// A Probe of a rank that waits in a collective call has the communicator in ID and a callProbe
-// as payload.
-const (
-	packetProbe int32 = iota
-	packetRankLost
-	packetAlarm
-	packetAlarmAck
-	packetStateQuery
-	packetState
-	packetMismatch
-	packetCallEnded
-	packetConfirm
-	packetFlush
-	packetFlushed
-	packetDepart
-)
-
 const (
 	sampleInterval = 500 * time.Millisecond
 	defaultAlarm   = time.Minute // if Options.Watchdog is 0
@@ -234,36 +200,36 @@ func (d *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.Acti
 func (d *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []byte) error {
 	core := d.world.eng.Core()
 	switch h.Tag {
-	case packetProbe:
+	case deadlock.PacketProbe:
 		d.handleProbe(core, from)
 		if len(payload) > 0 {
 			return d.world.handleCallProbe(core, from, h, payload)
 		}
-	case packetMismatch:
-		d.sendPacket(core, from, envelope.Header{Tag: packetConfirm}, nil)
+	case deadlock.PacketMismatch:
+		d.SendPacket(core, from, envelope.Header{Tag: deadlock.PacketConfirm}, nil)
 		return d.world.handleMismatch(h, payload)
-	case packetConfirm:
+	case deadlock.PacketConfirm:
 		d.handleConfirm(core, from)
-	case packetFlush:
+	case deadlock.PacketFlush:
 		d.handleFlush(core, from, nil)
-	case packetFlushed:
+	case deadlock.PacketFlushed:
 		d.handleFlushReply(core, from)
-	case packetDepart:
+	case deadlock.PacketDepart:
 		d.handleFlush(core, from, parseDeparture(h, payload))
-	case packetCallEnded:
+	case deadlock.PacketCallEnded:
 		return d.world.handleCallEnded(from, h, payload)
-	case packetRankLost:
+	case deadlock.PacketRankLost:
 		return d.handleRankLost(from, h.ID, h.Length, payload)
-	case packetAlarm:
-		d.sendPacket(core, from, envelope.Header{Tag: packetAlarmAck}, nil)
+	case deadlock.PacketAlarm:
+		d.SendPacket(core, from, envelope.Header{Tag: deadlock.PacketAlarmAck}, nil)
 		d.handleAlarm(core, reportReason(h.Length))
-	case packetAlarmAck:
+	case deadlock.PacketAlarmAck:
 		d.fallbackAt = time.Time{}
-	case packetStateQuery:
+	case deadlock.PacketStateQuery:
 		d.fallbackAt, d.queriedAt = time.Time{}, time.Now() // a rank queries
 		round := h.ID
 		d.enqueueTask(func() { d.sendState(from, round) })
-	case packetState:
+	case deadlock.PacketState:
 		return d.handleStatePart(from, h, payload)
 	default:
 		return fmt.Errorf("%w: unknown detector packet %d", protocol.ErrProtocol, h.Tag)
@@ -271,9 +237,9 @@ func (d *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []
 	return nil
 }
 
-// sendPacket sends a packet to another detector. It ignores the error of a lost rank, which
+// SendPacket sends a packet to another detector. It ignores the error of a lost rank, which
 // onRankLost reports.
-func (d *deadlockDetector) sendPacket(core *protocol.Core, to int, h envelope.Header, payload []byte) {
+func (d *deadlockDetector) SendPacket(core *protocol.Core, to int, h envelope.Header, payload []byte) {
 	h.Context = worldID
 	_ = core.SendActive(to, h, payload)
 }

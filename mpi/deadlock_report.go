@@ -66,7 +66,7 @@ func (d *deadlockDetector) raiseAlarm(core *protocol.Core, reason reportReason) 
 		d.handleAlarm(core, reason)
 		return
 	}
-	d.sendPacket(core, 0, envelope.Header{Tag: packetAlarm, Length: uint64(reason)}, nil)
+	d.SendPacket(core, 0, envelope.Header{Tag: deadlock.PacketAlarm, Length: uint64(reason)}, nil)
 	if d.fallbackAt.IsZero() && now.Sub(d.queriedAt) > coalesceTime {
 		d.fallbackAt = now.Add(fallbackDelay + time.Duration(min(rank, 100))*fallbackStep)
 		d.fallbackReason = reason
@@ -95,7 +95,7 @@ func (d *deadlockDetector) queryStates(core *protocol.Core, requested bool) *sta
 		if core.PeerError(rank) == nil {
 			q.pending[rank] = true
 			if rank != d.world.eng.Rank() {
-				d.sendPacket(core, rank, envelope.Header{Tag: packetStateQuery, ID: q.round}, nil)
+				d.SendPacket(core, rank, envelope.Header{Tag: deadlock.PacketStateQuery, ID: q.round}, nil)
 			}
 		}
 	}
@@ -118,11 +118,11 @@ func (d *deadlockDetector) sendState(to int, round uint64) {
 		b, limit := s.AppendJSON(nil), d.world.eng.Fabric().Limits(to).Eager
 		for last := false; !last; {
 			n := min(len(b), limit)
-			h := envelope.Header{Tag: packetState, ID: round}
+			h := envelope.Header{Tag: deadlock.PacketState, ID: round}
 			if last = n == len(b); last {
 				h.Flags = envelope.Synchronous
 			}
-			d.sendPacket(core, to, h, b[:n])
+			d.SendPacket(core, to, h, b[:n])
 			b = b[n:]
 		}
 	})

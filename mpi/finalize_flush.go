@@ -26,7 +26,7 @@ import (
 // flushState is the state of the flushes of this rank and of others. The engine's lock guards it.
 type flushState struct {
 	awaited        map[int]bool // ranks whose reply to our flush is missing
-	departing      bool         // the flush is a packetDepart
+	departing      bool         // the flush is a PacketDepart
 	unconfirmed    map[int]int  // by rank: announced mismatches without a confirmation
 	pendingReplies []flushReply
 
@@ -81,15 +81,15 @@ func (f flushWait) DescribeWait() deadlock.Call {
 	return d
 }
 
-// flushPackets sends a packetFlush to all ranks that packets have been sent to and waits for the
-// replies of those that are not lost. With a reason it sends a packetDepart, also to ranks
+// flushPackets sends a PacketFlush to all ranks that packets have been sent to and waits for the
+// replies of those that are not lost. With a reason it sends a PacketDepart, also to ranks
 // that packets have come from, and to all ranks if the reason is a mismatch: ranks that
 // find the same mismatch announce it to this rank, and would wait for a confirmation
 // until the fabric gives up.
 func (d *deadlockDetector) flushPackets(ctx context.Context, cause error) error {
-	h, text := envelope.Header{Tag: packetFlush}, ""
+	h, text := envelope.Header{Tag: deadlock.PacketFlush}, ""
 	if cause != nil {
-		h.Tag, text = packetDepart, cause.Error()
+		h.Tag, text = deadlock.PacketDepart, cause.Error()
 		if errors.Is(cause, ErrMismatch) {
 			h.Flags = envelope.Synchronous
 		}
@@ -100,14 +100,14 @@ func (d *deadlockDetector) flushPackets(ctx context.Context, cause error) error 
 			sent, received := core.Exchanged(rank)
 			if rank != d.world.eng.Rank() && core.PeerError(rank) == nil && (sent || cause != nil && received || h.Flags != 0) {
 				d.awaited[rank] = true
-				d.sendPacket(core, rank, h, []byte(text[:min(len(text), d.world.eng.Fabric().Limits(rank).Eager)]))
+				d.SendPacket(core, rank, h, []byte(text[:min(len(text), d.world.eng.Fabric().Limits(rank).Eager)]))
 			}
 		}
 	})
 	return d.world.eng.Wait(ctx, flushWait{d})
 }
 
-// handleFlushReply handles packetFlushed. A rank that replies to a departure treats this rank as
+// handleFlushReply handles PacketFlushed. A rank that replies to a departure treats this rank as
 // lost, and is lost to this rank as well.
 func (d *deadlockDetector) handleFlushReply(core *protocol.Core, from int) {
 	delete(d.awaited, from)
@@ -116,7 +116,7 @@ func (d *deadlockDetector) handleFlushReply(core *protocol.Core, from int) {
 	}
 }
 
-// handleFlush handles packetFlush, and packetDepart with its reason.
+// handleFlush handles deadlock.PacketFlush, and PacketDepart with its reason.
 func (d *deadlockDetector) handleFlush(core *protocol.Core, from int, departed error) {
 	d.handleProbe(core, from) // it waits for this rank
 	d.pendingReplies = append(d.pendingReplies, flushReply{from, departed})
@@ -139,22 +139,22 @@ func (d *deadlockDetector) replyToFlushes(core *protocol.Core) {
 	replies := d.pendingReplies
 	d.pendingReplies = nil
 	for _, r := range replies {
-		d.sendPacket(core, r.rank, envelope.Header{Tag: packetFlushed}, nil)
+		d.SendPacket(core, r.rank, envelope.Header{Tag: deadlock.PacketFlushed}, nil)
 		if r.departed != nil {
 			core.FailPeerOnceSent(r.rank, r.departed)
 		}
 	}
 }
 
-// sendMismatch sends a mismatch to a rank and expects its confirmation.
-func (d *deadlockDetector) sendMismatch(core *protocol.Core, rank int, comm uint32, payload []byte) {
+// SendMismatch sends a mismatch to a rank and expects its confirmation.
+func (d *deadlockDetector) SendMismatch(core *protocol.Core, rank int, comm uint32, payload []byte) {
 	if core.PeerError(rank) == nil {
 		d.unconfirmed[rank]++
-		d.sendPacket(core, rank, envelope.Header{Tag: packetMismatch, ID: uint64(comm)}, payload)
+		d.SendPacket(core, rank, envelope.Header{Tag: deadlock.PacketMismatch, ID: uint64(comm)}, payload)
 	}
 }
 
-// handleConfirm handles packetConfirm.
+// handleConfirm handles PacketConfirm.
 func (d *deadlockDetector) handleConfirm(core *protocol.Core, from int) {
 	if d.unconfirmed[from]--; d.unconfirmed[from] <= 0 {
 		d.dropUnconfirmed(core, from)
@@ -167,7 +167,7 @@ func (d *deadlockDetector) dropUnconfirmed(core *protocol.Core, rank int) {
 	d.replyToFlushes(core)
 }
 
-// parseDeparture returns the reason in a packetDepart.
+// parseDeparture returns the reason in a PacketDepart.
 func parseDeparture(h *envelope.Header, payload []byte) error {
 	return &departure{text: strings.ToValidUTF8(string(payload), "?"), mismatch: h.Flags&envelope.Synchronous != 0}
 }

@@ -37,7 +37,7 @@ const (
 // probeRanks sends liveness probes to the ranks that a call waits for, with exponentially
 // growing intervals.
 func (d *deadlockDetector) probeRanks(core *protocol.Core, x *waitState, target engine.Waitable, c deadlock.Call, now time.Time) {
-	h, payload := envelope.Header{Tag: packetProbe}, []byte(nil)
+	h, payload := envelope.Header{Tag: deadlock.PacketProbe}, []byte(nil)
 	if n, ok := target.(deadlock.Prober); ok {
 		if contextID, call := n.ProbeCall(); call != nil {
 			h.ID, payload = uint64(contextID), call
@@ -46,7 +46,7 @@ func (d *deadlockDetector) probeRanks(core *protocol.Core, x *waitState, target 
 	for range min(len(c.For), maxProbes) {
 		rank := c.For[x.nextRank%len(c.For)]
 		if x.nextRank++; rank != d.world.eng.Rank() && core.Backlog(rank) == 0 {
-			d.sendPacket(core, rank, h, payload)
+			d.SendPacket(core, rank, h, payload)
 		}
 	}
 	x.probedAt = now
@@ -94,7 +94,7 @@ func (d *deadlockDetector) sendLostRanks(core *protocol.Core, to int) {
 		if fab := d.world.eng.Fabric(); fab != nil {
 			cause = cause[:min(len(cause), fab.Limits(to).Eager)]
 		}
-		d.sendPacket(core, to, envelope.Header{Tag: packetRankLost, ID: uint64(x.rank), Length: uint64(x.reporter)}, []byte(cause))
+		d.SendPacket(core, to, envelope.Header{Tag: deadlock.PacketRankLost, ID: uint64(x.rank), Length: uint64(x.reporter)}, []byte(cause))
 	}
 }
 

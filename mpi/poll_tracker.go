@@ -137,7 +137,7 @@ func (d *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) 
 			a = &probeSchedule{interval: sampleInterval}
 		}
 		if other && n < maxProbes && d.isDue(now.Sub(a.last), a.interval) && core.Backlog(rank) == 0 {
-			d.sendPacket(core, rank, envelope.Header{Tag: packetProbe}, nil)
+			d.SendPacket(core, rank, envelope.Header{Tag: deadlock.PacketProbe}, nil)
 			if !a.last.IsZero() {
 				a.interval = min(2*a.interval, d.world.o.maxProbeInterval())
 			}

@@ -77,7 +77,7 @@ const maxProbeGap = 16
 // sendProbe sends a liveness probe to a rank.
 func (w *Win) sendProbe(core *protocol.Core, p *winPeer) {
 	if p.job != w.eng.Rank() && core.Backlog(p.job) == 0 {
-		_ = core.SendActive(p.job, envelope.Header{Tag: packetProbe}, nil) // onRankLost reports a lost rank
+		_ = core.SendActive(p.job, envelope.Header{Tag: deadlock.PacketProbe}, nil) // onRankLost reports a lost rank
 	}
 }
 
