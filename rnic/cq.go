@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/fifo"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -31,9 +32,7 @@ type completionQueue struct {
 
 // A completionRing has the queued completions. The lock of the queue guards it.
 type completionRing struct {
-	ring    []verbs.WC // grows up to depth
-	head    int
-	n       int
+	queued  fifo.Slots[verbs.WC]
 	depth   int
 	pushed  uint64 // completions ever pushed
 	overrun bool
@@ -70,7 +69,11 @@ func (d *Device) createCQ(depth int, ch *completionChannel) (verbs.CQ, error) {
 // the completion is lost. The lock of a shard is held.
 func (c *completionQueue) pushCompletion(wc *verbs.WC, solicited bool) bool {
 	c.mu.Lock()
-	if c.n == c.depth || c.overrun {
+	slot := (*verbs.WC)(nil)
+	if !c.overrun {
+		slot = c.queued.Push(c.depth)
+	}
+	if slot == nil {
 		first := !c.overrun
 		c.overrun = true
 		c.failed.Store(true)
@@ -88,17 +91,9 @@ func (c *completionQueue) pushCompletion(wc *verbs.WC, solicited bool) bool {
 		}
 		return false
 	}
-	if c.n == len(c.ring) {
-		c.resizeRing(min(max(2*len(c.ring), 16), c.depth))
-	}
-	at := c.head + c.n
-	if at >= len(c.ring) {
-		at -= len(c.ring)
-	}
-	c.ring[at] = *wc
-	c.n++
+	*slot = *wc
 	c.pushed++
-	c.ready.Store(int32(c.n))
+	c.ready.Store(int32(c.queued.Len()))
 	event := c.armed == armedAny || c.armed == armedSolicited && solicited
 	if event {
 		c.armed = disarmed
@@ -116,27 +111,15 @@ func (c *completionQueue) pushCompletion(wc *verbs.WC, solicited bool) bool {
 	return true
 }
 
-func (c *completionQueue) resizeRing(size int) {
-	ring := make([]verbs.WC, size)
-	k := copy(ring[:c.n], c.ring[min(c.head, len(c.ring)):])
-	copy(ring[k:c.n], c.ring)
-	c.ring, c.head = ring, 0
-}
-
 // popCompletions moves completions to wc and returns their number.
 func (c *completionQueue) popCompletions(wc []verbs.WC) int {
 	c.mu.Lock()
-	n := min(len(wc), c.n)
+	n := min(len(wc), c.queued.Len())
 	for i := range n {
-		wc[i] = c.ring[c.head]
-		c.ring[c.head].Failure = nil
-		c.head++
-		if c.head == len(c.ring) {
-			c.head = 0
-		}
+		slot := c.queued.Pop()
+		wc[i], slot.Failure = *slot, nil
 	}
-	c.n -= n
-	c.ready.Store(int32(c.n))
+	c.ready.Store(int32(c.queued.Len()))
 	c.mu.Unlock()
 	return n
 }
@@ -146,20 +129,19 @@ func (c *completionQueue) popCompletions(wc []verbs.WC) int {
 func (c *completionQueue) purgeQP(qpn uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := func(i int) *verbs.WC { return &c.ring[(c.head+i)%len(c.ring)] }
-	kept := 0
-	for i := range c.n {
-		if wc := at(i); wc.QPN != qpn {
+	kept, n := 0, c.queued.Len()
+	for i := range n {
+		if wc := c.queued.At(i); wc.QPN != qpn {
 			if i != kept {
-				*at(kept) = *wc
+				*c.queued.At(kept) = *wc
 			}
 			kept++
 		}
 	}
-	for i := kept; i < c.n; i++ {
-		at(i).Failure = nil
+	for i := kept; i < n; i++ {
+		c.queued.At(i).Failure = nil
 	}
-	c.n = kept
+	c.queued.Truncate(kept)
 	c.ready.Store(int32(kept))
 }
 
@@ -226,11 +208,11 @@ func (c *completionQueue) Resize(depth int) error {
 		return &verbs.OpError{Op: "resize CQ", Object: c.String(), Err: verbs.ErrCQOverrun}
 	case depth < 1 || depth > maxCQE:
 		return &verbs.OpError{Op: "resize CQ", Err: verbs.ErrLimit, Detail: fmt.Sprintf("depth %d: want 1 to %d", depth, maxCQE)}
-	case depth < c.n:
-		return &verbs.OpError{Op: "resize CQ", Err: verbs.ErrInvalid, Detail: fmt.Sprintf("%d completions are waiting; poll them first", c.n)}
+	case depth < c.queued.Len():
+		return &verbs.OpError{Op: "resize CQ", Err: verbs.ErrInvalid, Detail: fmt.Sprintf("%d completions are waiting; poll them first", c.queued.Len())}
 	}
 	c.depth = depth
-	c.resizeRing(min(max(c.n, 16), depth))
+	c.queued.Resize(min(max(c.queued.Len(), 16), depth))
 	return nil
 }
 

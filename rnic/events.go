@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/softrnic/softrnic/internal/fifo"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -16,7 +17,7 @@ const maxQueuedEvents = 512
 // order they were raised.
 type eventQueue struct {
 	mu              sync.Mutex
-	errors, notices slotRing[numberedEvent]
+	errors, notices fifo.Queue[numberedEvent]
 	raised          uint64
 	lost            uint64
 	closed          bool
@@ -45,12 +46,12 @@ func (q *eventQueue) push(ev verbs.AsyncEvent) {
 	if isError(ev.Type) {
 		ring = &q.errors
 	}
-	if ring.n == maxQueuedEvents {
-		ring.pop()
+	if ring.Len() == maxQueuedEvents {
+		ring.Pop()
 		q.lost++
 	}
 	q.raised++
-	*ring.push(maxQueuedEvents) = numberedEvent{q.raised, ev}
+	ring.Push(numberedEvent{q.raised, ev})
 	q.wakeOne()
 }
 
@@ -91,16 +92,14 @@ func (q *eventQueue) tryPop() (verbs.AsyncEvent, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	ring := &q.errors
-	if e, n := q.errors.front(), q.notices.front(); e == nil || n != nil && n.number < e.number {
-		ring = &q.notices
+	if n := &q.notices; n.Len() > 0 && (ring.Len() == 0 || n.Front().number < ring.Front().number) {
+		ring = n
 	}
-	slot := ring.pop()
-	if slot == nil {
+	if ring.Len() == 0 {
 		return verbs.AsyncEvent{}, false
 	}
-	ev := slot.event
-	*slot = numberedEvent{} // releases the object
-	if q.errors.n+q.notices.n > 0 {
+	ev := ring.Pop().event
+	if q.errors.Len()+q.notices.Len() > 0 {
 		q.wakeOne()
 	}
 	return ev, true
@@ -115,7 +114,7 @@ func (q *eventQueue) close() {
 		return
 	}
 	q.closed = true
-	q.errors, q.notices = slotRing[numberedEvent]{}, slotRing[numberedEvent]{}
+	q.errors, q.notices = fifo.Queue[numberedEvent]{}, fifo.Queue[numberedEvent]{}
 	close(q.done)
 }
 

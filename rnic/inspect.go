@@ -210,7 +210,7 @@ func (c *completionQueue) info() CQInfo {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	armed := [...]string{disarmed: "no", armedSolicited: "solicited", armedAny: "any"}
-	i := CQInfo{Num: c.num, Depth: c.depth, Used: c.n, Armed: armed[c.armed], Overrun: c.overrun, Users: c.users}
+	i := CQInfo{Num: c.num, Depth: c.depth, Used: c.queued.Len(), Armed: armed[c.armed], Overrun: c.overrun, Users: c.users}
 	if cause := c.hint.Load(); cause != nil {
 		i.Hint = *cause
 	}

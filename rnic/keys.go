@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/fifo"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -63,7 +64,7 @@ type keyTable struct {
 	filled      int                 // slots with a region or a tombstone
 	live        int                 // slots with a region
 	usedIndices map[uint32]struct{} // indices that are live or quarantined
-	quarantined slotRing[uint32]    // freed indices, oldest first
+	quarantined fifo.Queue[uint32]  // freed indices, oldest first
 }
 
 var tombstone = new(region) // its key, 0, is never looked up
@@ -179,8 +180,8 @@ func (t *keyTable) remove(r *region) {
 
 // quarantine prevents index from being reused too soon.
 func (t *keyTable) quarantine(index uint32) {
-	if t.quarantined.n == quarantineSize {
-		delete(t.usedIndices, *t.quarantined.pop())
+	if t.quarantined.Len() == quarantineSize {
+		delete(t.usedIndices, t.quarantined.Pop())
 	}
-	*t.quarantined.push(quarantineSize) = index
+	t.quarantined.Push(index)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/softrnic/softrnic/internal/fifo"
 	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -15,7 +16,7 @@ type sharedReceiveQueue struct {
 
 	mu       sync.Mutex
 	closed   bool
-	queue    slotRing[qp.RecvWQE]
+	queue    fifo.Slots[qp.RecvWQE]
 	maxWR    int
 	maxSGE   int
 	limit    int // raises the event, 0 when disarmed
@@ -65,7 +66,7 @@ func (s *sharedReceiveQueue) PostRecv(wrs []verbs.RecvWR) (int, error) {
 			return i, s.newOpError("post receive", verbs.ErrLimit,
 				fmt.Sprintf("receive %d has %d elements, MaxSGE is %d", wr.WRID, len(wr.SGList), s.maxSGE))
 		}
-		slot := s.queue.push(s.maxWR)
+		slot := s.queue.Push(s.maxWR)
 		if slot == nil {
 			return i, s.newOpError("post receive", verbs.ErrQueueFull,
 				fmt.Sprintf("the queue has space for %d receives; enlarge it with Modify", s.maxWR))
@@ -85,12 +86,12 @@ type sharedQueue sharedReceiveQueue
 func (q *sharedQueue) Pop(wqe *qp.RecvWQE) bool {
 	s := (*sharedReceiveQueue)(q)
 	s.mu.Lock()
-	slot := s.queue.pop()
+	slot := s.queue.Pop()
 	if slot != nil {
 		wqe.ID = slot.ID
 		wqe.SGList = append(wqe.SGList[:0], slot.SGList...)
 	}
-	reached := s.queue.n < s.limit
+	reached := s.queue.Len() < s.limit
 	if reached {
 		s.limit = 0
 	}
@@ -110,7 +111,7 @@ func (q *sharedQueue) PushFront(wqe *qp.RecvWQE) {
 	if s.closed {
 		return
 	}
-	slot := s.queue.pushFront()
+	slot := s.queue.PushFront()
 	slot.ID = wqe.ID
 	slot.SGList = append(slot.SGList[:0], wqe.SGList...)
 }
@@ -153,14 +154,14 @@ func (s *sharedReceiveQueue) setLimits(maxWR, limit, most int) *verbs.OpError {
 		return refuse(verbs.ErrInvalid, "MaxWR is %d; want at least 1", maxWR)
 	case maxWR > most:
 		return refuse(verbs.ErrLimit, "MaxWR is %d, the limit of the device is %d", maxWR, most)
-	case maxWR < s.queue.n && maxWR != s.maxWR:
-		return refuse(verbs.ErrInvalid, "MaxWR is %d, but %d receives are posted", maxWR, s.queue.n)
+	case maxWR < s.queue.Len() && maxWR != s.maxWR:
+		return refuse(verbs.ErrInvalid, "MaxWR is %d, but %d receives are posted", maxWR, s.queue.Len())
 	case limit < 0 || limit > maxWR:
 		return refuse(verbs.ErrInvalid, "Limit is %d; want 0 (off) to MaxWR, which is %d", limit, maxWR)
 	}
 	s.maxWR, s.limit = maxWR, limit
-	if fit := max(maxWR, s.queue.n); len(s.queue.slots) > fit {
-		s.queue.resize(fit)
+	if fit := max(maxWR, s.queue.Len()); s.queue.Cap() > fit {
+		s.queue.Resize(fit)
 	}
 	return nil
 }
@@ -197,7 +198,7 @@ func (s *sharedReceiveQueue) close() (first bool, err error) {
 	}
 	s.closed = true
 	s.limit = 0
-	s.queue = slotRing[qp.RecvWQE]{}
+	s.queue = fifo.Slots[qp.RecvWQE]{}
 	return true, nil
 }
 
@@ -226,7 +227,7 @@ func (s *sharedReceiveQueue) removeQP() {
 func (s *sharedReceiveQueue) postedCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.queue.n
+	return s.queue.Len()
 }
 
 // isDead reports whether the queue or its device is closed. s.mu is

@@ -74,7 +74,7 @@ func (c *completionQueue) isStalled() bool {
 	defer c.mu.Unlock()
 	same := c.pushed == c.pushedAtCheck
 	c.pushedAtCheck = c.pushed
-	return same && c.n == 0
+	return same && c.queued.Len() == 0
 }
 
 // whyStuck returns the reason that nothing can complete into the queue without another call

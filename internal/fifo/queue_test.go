@@ -34,6 +34,11 @@ func TestFifoAgainstList(t *testing.T) {
 						t.Fatalf("%d behind %d, want %d", got, i, want)
 					}
 				}
+				for i := len(list); i < len(q.ring); i++ {
+					if v := *q.At(i); v != 0 {
+						t.Fatalf("the queue keeps %d, which was popped", v)
+					}
+				}
 				if q.Len() != len(list) || q.Len() == 0 && len(q.ring) > maxIdleRing {
 					t.Fatalf("%d in %d, want %d", q.Len(), len(q.ring), len(list))
 				}

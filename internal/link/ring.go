@@ -3,6 +3,8 @@ package link
 import (
 	"net/netip"
 	"sync"
+
+	"github.com/softrnic/softrnic/internal/fifo"
 )
 
 // ringSlots bounds the datagrams queued between the portable link's goroutine
@@ -13,23 +15,23 @@ const ringSlots = 1024
 // largest packet it ever held.
 type ring struct {
 	mu    sync.Mutex
-	slots [ringSlots]struct {
-		src netip.AddrPort
-		tos uint8
-		buf []byte
-	}
-	head, n int
+	queue fifo.Slots[queuedDatagram]
+}
+
+type queuedDatagram struct {
+	src netip.AddrPort
+	tos uint8
+	buf []byte
 }
 
 // push copies a datagram into the queue, or returns false if it is full.
 func (r *ring) push(src netip.AddrPort, tos uint8, pkt []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.n == ringSlots {
+	s := r.queue.Push(ringSlots)
+	if s == nil {
 		return false
 	}
-	s := &r.slots[(r.head+r.n)%ringSlots]
-	r.n++
 	s.src, s.tos, s.buf = src, tos, append(s.buf[:0], pkt...)
 	return true
 }
@@ -38,20 +40,15 @@ func (r *ring) push(src netip.AddrPort, tos uint8, pkt []byte) bool {
 func (r *ring) pop(d *Datagrams) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := 0; r.n > 0 && !d.Full(); i++ {
-		s := &r.slots[r.head]
+	for i := 0; r.queue.Len() > 0 && !d.Full(); i++ {
+		s := r.queue.Pop()
 		n := copy(d.Slot(i), s.buf)
 		d.Add(Datagram{Src: s.src, TOS: s.tos, Buf: d.Slot(i)[:n], Seg: n})
-		r.head = (r.head + 1) % ringSlots
-		r.n--
-	}
-	if r.n == 0 {
-		r.head = 0 // little traffic takes little memory
 	}
 }
 
 func (r *ring) isEmpty() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.n == 0
+	return r.queue.Len() == 0
 }

@@ -1,4 +1,4 @@
-package rnic
+package fifo
 
 import (
 	"testing"
@@ -7,18 +7,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSlotRingAgainstSlice compares a slotRing with a slice that is appended to, cut at the front,
+// TestSlotsAgainstSlice compares Slots with a slice that is appended to, cut at the front,
 // and restored there.
-func TestSlotRingAgainstSlice(t *testing.T) {
+func TestSlotsAgainstSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var ring slotRing[int]
+		var ring Slots[int]
 		var model []int
 		limit, next := 40, 0
-		over := 0 // slots that unpop may have made beyond the limit
+		over := 0 // slots that PushFront may have made beyond the limit
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			switch rapid.SampledFrom([]string{"push", "push", "pop", "unpop", "limit"}).Draw(t, "step") {
 			case "push":
-				slot := ring.push(limit)
+				slot := ring.Push(limit)
 				require.Equal(t, len(model) < limit, slot != nil)
 				if slot != nil {
 					next++
@@ -26,7 +26,7 @@ func TestSlotRingAgainstSlice(t *testing.T) {
 					model = append(model, next)
 				}
 			case "pop":
-				slot := ring.pop()
+				slot := ring.Pop()
 				require.Equal(t, len(model) > 0, slot != nil)
 				if slot != nil {
 					require.Equal(t, model[0], *slot)
@@ -34,41 +34,44 @@ func TestSlotRingAgainstSlice(t *testing.T) {
 				}
 			case "unpop":
 				next++
-				*ring.pushFront() = next
+				*ring.PushFront() = next
 				model = append([]int{next}, model...)
 				over = max(over, len(model))
 			case "limit":
 				limit = rapid.IntRange(len(model), max(60, len(model))).Draw(t, "new limit")
 				if len(ring.slots) > limit {
-					ring.resize(limit)
+					ring.Resize(limit)
 				}
 				over = 0
 			}
-			require.Equal(t, len(model), ring.n)
+			require.Equal(t, len(model), ring.Len())
+			for i, want := range model {
+				require.Equal(t, want, *ring.At(i))
+			}
 			require.LessOrEqual(t, len(ring.slots), max(limit, over))
 			if len(model) > 0 {
-				require.Equal(t, model[0], *ring.front())
+				require.Equal(t, model[0], *ring.Front())
 			} else {
-				require.Nil(t, ring.front())
+				require.Nil(t, ring.Front())
 			}
 		}
 	})
 }
 
-func TestSlotRingGrowsWithUse(t *testing.T) {
-	var ring slotRing[byte]
+func TestSlotsGrowsWithUse(t *testing.T) {
+	var ring Slots[byte]
 	for range 20 {
-		require.NotNil(t, ring.push(1<<20))
+		require.NotNil(t, ring.Push(1<<20))
 	}
 	require.Len(t, ring.slots, 32)
 }
 
-func TestSlotRingKeepsWhatSlotsOwn(t *testing.T) {
-	var ring slotRing[[]int]
+func TestSlotsKeepsWhatSlotsOwn(t *testing.T) {
+	var ring Slots[[]int]
 	turn := func() {
-		slot := ring.push(4)
+		slot := ring.Push(4)
 		*slot = append((*slot)[:0], 1, 2, 3)
-		ring.pop()
+		ring.Pop()
 	}
 	for range 4 {
 		turn()
