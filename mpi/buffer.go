@@ -1,10 +1,6 @@
 package mpi
 
-import (
-	"fmt"
-
-	"github.com/softrnic/softrnic/mpi/internal/datatype"
-)
+import "github.com/softrnic/softrnic/mpi/internal/datatype"
 
 // A Buffer is the memory of a message: elements of one kind, contiguous or in the layout of a
 // derived datatype (MPI 4.1, chapter 5). It is a value that refers to the memory and does not
@@ -98,18 +94,3 @@ func (b Buffer) Slice(from, to int) Buffer { return Buffer{b.data.Slice(from, to
 
 // String describes the elements: their number, kind and size.
 func (b Buffer) String() string { return b.data.Describe() }
-
-// checkBuffer checks a buffer that may not be InPlace.
-func checkBuffer(b datatype.Buffer, receives bool) error {
-	err := b.Err()
-	if receives {
-		err = b.RecvErr()
-	}
-	if err != nil {
-		return err
-	}
-	if isInPlace(b) {
-		return fmt.Errorf("%w: InPlace not allowed for this buffer", ErrBuffer)
-	}
-	return nil
-}

@@ -51,7 +51,7 @@ func (g Cart) neighborOp(collective coll.Collective, send, recv Buffer) collecti
 // validateNeighbors checks the arguments of a neighborhood call.
 func (g *grid) validateNeighbors(o *collectiveOp) error {
 	for receives, b := range []datatype.Buffer{o.send, o.recv} {
-		if err := checkBuffer(b, receives == 1); err != nil {
+		if err := b.Check(receives == 1); err != nil {
 			return err
 		}
 	}

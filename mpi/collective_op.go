@@ -8,14 +8,7 @@ import (
 )
 
 // InPlace in place of a buffer means that the data is already in the other one (MPI_IN_PLACE).
-var InPlace = Bytes(inPlaceMarker[:])
-
-var inPlaceMarker [1]byte
-
-func isInPlace(b datatype.Buffer) bool {
-	mem, ok := b.Contiguous()
-	return ok && len(mem) == 1 && &mem[0] == &inPlaceMarker[0]
-}
+var InPlace = Buffer{datatype.InPlace}
 
 // collectiveOp is a collective call with its arguments.
 type collectiveOp struct {

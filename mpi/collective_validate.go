@@ -28,13 +28,13 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 			switch o.collective {
 			case coll.Reduce:
 				o.recv = datatype.Buffer{}
-				return cmp.Or(checkBuffer(o.send, false), o.checkReduceOp(o.send))
+				return cmp.Or(o.send.Check(false), o.checkReduceOp(o.send))
 			case coll.Gather, coll.Gatherv:
 				o.recv, o.recvLayout = datatype.Buffer{}, blockLayout{}
-				return checkBuffer(o.send, false)
+				return o.send.Check(false)
 			case coll.Scatter, coll.Scatterv:
 				o.send, o.sendLayout = datatype.Buffer{}, blockLayout{}
-				return checkBuffer(o.recv, true)
+				return o.recv.Check(true)
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 	case coll.Barrier:
 		return nil
 	case coll.Bcast:
-		return checkBuffer(o.recv, o.root != c.base.Rank)
+		return o.recv.Check(o.root != c.base.Rank)
 	case coll.Alltoallw:
 		return c.validateBufferLists(o)
 	}
@@ -52,7 +52,7 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 // checkReduceOp checks the operation of a reduction. Replace and NoOp are for one-sided
 // operations (MPI 4.1, 12.3.4).
 func (o *collectiveOp) checkReduceOp(b datatype.Buffer) error {
-	if sameOp(o.reduceOp, datatype.Replace) || sameOp(o.reduceOp, datatype.NoOp) {
+	if o.reduceOp.Is(datatype.Replace) || o.reduceOp.Is(datatype.NoOp) {
 		return fmt.Errorf("%w: %v is for one-sided operations", ErrOp, o.reduceOp)
 	}
 	return o.reduceOp.Fits(b)
@@ -63,9 +63,9 @@ func (c *Comm) validateBufferPair(o *collectiveOp) error {
 	s := &collectiveShapes[o.collective]
 	send, recv := s.send, s.recv
 	switch scatters := o.collective == coll.Scatter || o.collective == coll.Scatterv; {
-	case scatters && isInPlace(o.recv):
+	case scatters && o.recv.IsInPlace():
 		o.inPlace, recv = true, noBuffer
-	case !scatters && isInPlace(o.send):
+	case !scatters && o.send.IsInPlace():
 		o.inPlace = true
 		if o.collective == coll.ReduceScatter || o.collective == coll.ReduceScatterBlock {
 			recv, o.recvLayout = send, o.sendLayout // recv holds the whole vector
@@ -75,7 +75,7 @@ func (c *Comm) validateBufferPair(o *collectiveOp) error {
 	var ours, theirs datatype.Signature
 	var err error
 	if send != noBuffer {
-		if err = checkBuffer(o.send, false); err != nil {
+		if err = o.send.Check(false); err != nil {
 			return err
 		}
 		if ours, err = c.ownSignature(o.send, send, o.sendLayout, "send"); err != nil {
@@ -83,7 +83,7 @@ func (c *Comm) validateBufferPair(o *collectiveOp) error {
 		}
 	}
 	if recv != noBuffer {
-		if err = checkBuffer(o.recv, true); err != nil {
+		if err = o.recv.Check(true); err != nil {
 			return err
 		}
 		if theirs, err = c.ownSignature(o.recv, recv, o.recvLayout, "receive"); err != nil {
@@ -211,7 +211,7 @@ func checkSelfSignatures(send, recv datatype.Signature) error {
 
 // validateBufferLists checks the arguments of Alltoallw.
 func (c *Comm) validateBufferLists(o *collectiveOp) error {
-	o.inPlace = len(o.sends) == 1 && isInPlace(o.sends[0].data)
+	o.inPlace = len(o.sends) == 1 && o.sends[0].data.IsInPlace()
 	if o.inPlace {
 		o.sends = nil
 	}
@@ -219,12 +219,12 @@ func (c *Comm) validateBufferLists(o *collectiveOp) error {
 		return fmt.Errorf("%w: %d buffers to send, %d to receive: want one for each of %d ranks", ErrCount, len(o.sends), len(o.recvs), c.base.Size)
 	}
 	for _, b := range o.sends {
-		if err := checkBuffer(b.data, false); err != nil {
+		if err := b.data.Check(false); err != nil {
 			return err
 		}
 	}
 	for _, b := range o.recvs {
-		if err := checkBuffer(b.data, true); err != nil {
+		if err := b.data.Check(true); err != nil {
 			return err
 		}
 	}

@@ -53,13 +53,6 @@ func (o Op) Commutative() bool { return o.op.Commutative() }
 // String returns the operation's name.
 func (o Op) String() string { return o.op.String() }
 
-// sameOp reports whether two operations are the same predefined one.
-func sameOp(a, b datatype.Op) bool {
-	x, ok := a.Code()
-	y, _ := b.Code()
-	return ok && x == y
-}
-
 // ReduceLocal sets inout[i] = in[i] op inout[i] for all elements (MPI_Reduce_local). The two
 // buffers have equally many elements of one kind.
 func ReduceLocal(in, inout Buffer, op Op) error {
@@ -70,7 +63,7 @@ func ReduceLocal(in, inout Buffer, op Op) error {
 }
 
 func reduceLocal(in, inout datatype.Buffer, op datatype.Op) error {
-	if err := cmp.Or(checkBuffer(in, false), checkBuffer(inout, true), op.Fits(in), op.Fits(inout)); err != nil {
+	if err := cmp.Or(in.Check(false), inout.Check(true), op.Fits(in), op.Fits(inout)); err != nil {
 		return err
 	}
 	if in.Count() != inout.Count() {

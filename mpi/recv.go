@@ -157,7 +157,7 @@ func (m *Message) Irecv(b Buffer) (*Request, error) {
 		return r, r.failBeforeStart("message", errNullRequest)
 	}
 	r := &Request{comm: m.comm, op: "receive"}
-	if err := checkBuffer(b.data, true); err != nil {
+	if err := b.data.Check(true); err != nil {
 		return r, r.failBeforeStart("", err)
 	}
 	if m.null {

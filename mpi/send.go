@@ -12,7 +12,7 @@ import (
 const (
 	AnySource = -1             // MPI_ANY_SOURCE
 	AnyTag    = -1             // MPI_ANY_TAG
-	ProcNull  = -2             // MPI_PROC_NULL: communication with it completes at once
+	ProcNull  = comm.ProcNull  // MPI_PROC_NULL: communication with it completes at once
 	Undefined = comm.Undefined // MPI_UNDEFINED: no color, not a rank
 	MaxTag    = 1<<31 - 1      // MPI_TAG_UB
 )
@@ -34,7 +34,7 @@ func (c *Comm) checkMessageArgs(b datatype.Buffer, rank, tag int, receive bool) 
 	case tag < 0 && !(receive && tag == AnyTag) || tag > MaxTag:
 		return fmt.Errorf("%w: %d, want 0 to %d", ErrTag, tag, MaxTag)
 	}
-	return checkBuffer(b, receive)
+	return b.Check(receive)
 }
 
 // messageBytes returns the payload of a message: the memory of a contiguous buffer, or a packed

@@ -55,7 +55,7 @@ func (o *rmaOp) checkAccumulateOp() error {
 	if _, ok := o.op.Code(); !ok {
 		return fmt.Errorf("%w: %v is not predefined", ErrOp, o.op)
 	}
-	if o.packet == packetAccumulate && sameOp(o.op, datatype.NoOp) { // MPI 4.1, 12.3.4
+	if o.packet == packetAccumulate && o.op.Is(datatype.NoOp) { // MPI 4.1, 12.3.4
 		return fmt.Errorf("%w: %v needs a result buffer", ErrOp, o.op)
 	}
 	if err := o.op.Fits(b); err != nil {
@@ -125,10 +125,10 @@ func (t *transfer) adapterAtomic() (a protocol.Atomic, ok bool) {
 		return a, false
 	case t.packet == packetCompareAndSwap:
 		return protocol.Atomic{Swap: true, Operand: wordOf(t.compare), New: wordOf(t.send)}, true
-	case sameOp(t.op, datatype.NoOp):
+	case t.op.Is(datatype.NoOp):
 		return a, true
 	}
-	return protocol.Atomic{Operand: wordOf(t.send)}, sameOp(t.op, datatype.Sum)
+	return protocol.Atomic{Operand: wordOf(t.send)}, t.op.Is(datatype.Sum)
 }
 
 // wordOf returns the first element of a buffer.

@@ -165,7 +165,7 @@ func (w *Win) startIfKnown(o *rmaOp, target int, done *rmaResult) (unknown rma.S
 
 // elementBuffer returns the buffer that defines the number of elements.
 func (o *rmaOp) elementBuffer() datatype.Buffer {
-	if o.packet == packetGet || o.send.Count() == 0 && sameOp(o.op, datatype.NoOp) {
+	if o.packet == packetGet || o.send.Count() == 0 && o.op.Is(datatype.NoOp) {
 		return o.recv
 	}
 	return o.send
@@ -174,11 +174,11 @@ func (o *rmaOp) elementBuffer() datatype.Buffer {
 // checkBuffers checks the buffers and the operation.
 func (o *rmaOp) checkBuffers() error {
 	for _, b := range []datatype.Buffer{o.send, o.compare} {
-		if err := checkBuffer(b, false); err != nil {
+		if err := b.Check(false); err != nil {
 			return err
 		}
 	}
-	if err := checkBuffer(o.recv, true); err != nil {
+	if err := o.recv.Check(true); err != nil {
 		return err
 	}
 	if o.packet.isAccumulate() {

@@ -27,8 +27,11 @@ var (
 	ErrFreed = errors.New("mpi: communicator freed")
 )
 
-// Undefined stands for a rank that a communicator does not have (MPI_UNDEFINED).
-const Undefined = -3
+// Values in place of a rank.
+const (
+	ProcNull  = -2 // MPI_PROC_NULL: communication with it completes at once
+	Undefined = -3 // MPI_UNDEFINED: not a rank
+)
 
 // Comm is the identity of a communicator. All fields but the name and Freed are immutable.
 type Comm struct {

@@ -52,6 +52,31 @@ func (b Buffer) RecvErr() error {
 	return b.layout.overlapErr
 }
 
+// InPlace in place of a buffer means that the data is already in the other one
+// (MPI_IN_PLACE).
+var InPlace = Bytes(inPlaceMarker[:])
+
+var inPlaceMarker [1]byte
+
+// IsInPlace reports whether the buffer is InPlace.
+func (b Buffer) IsInPlace() bool {
+	mem, ok := b.Contiguous()
+	return ok && len(mem) == 1 && &mem[0] == &inPlaceMarker[0]
+}
+
+// Check returns an ErrLayout if the buffer is invalid, or if it is InPlace. If it receives,
+// its elements must not overlap (RecvErr).
+func (b Buffer) Check(receives bool) error {
+	err := b.Err()
+	if receives {
+		err = b.RecvErr()
+	}
+	if err == nil && b.IsInPlace() {
+		err = fmt.Errorf("%w: InPlace not allowed for this buffer", ErrLayout)
+	}
+	return err
+}
+
 // Contiguous returns the buffer's memory in packed form, if it is contiguous. The
 // result is not a copy.
 func (b Buffer) Contiguous() ([]byte, bool) {

@@ -168,6 +168,9 @@ func (o Op) Apply(k Kind, inout, in []byte) error {
 // none.
 func (o Op) Code() (code uint8, ok bool) { return uint8(o.code), o.code != opNone && o.code != opUser }
 
+// Is reports whether two operations are the same predefined one.
+func (o Op) Is(other Op) bool { return o.code == other.code && o.code != opNone && o.code != opUser }
+
 // OpOf returns the predefined operation of a wire code.
 func OpOf(code uint8) (o Op, ok bool) {
 	for _, o := range Ops() {
