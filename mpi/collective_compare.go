@@ -210,13 +210,13 @@ func (c *Comm) reportMismatch(core *protocol.Core, d *callMismatch) {
 func (c *Comm) broadcastMismatch(core *protocol.Core, d *callMismatch) {
 	for r := range c.base.Size {
 		if r != c.base.Rank {
-			c.SendMismatch(core, c.base.WorldRank(r), d)
+			c.sendMismatch(core, c.base.WorldRank(r), d)
 		}
 	}
 }
 
-// SendMismatch sends a mismatch to a rank of the job.
-func (c *Comm) SendMismatch(core *protocol.Core, rank int, d *callMismatch) {
+// sendMismatch sends a mismatch to a rank of the job.
+func (c *Comm) sendMismatch(core *protocol.Core, rank int, d *callMismatch) {
 	payload, _ := binary.Append(nil, binary.LittleEndian, d) // d has a fixed size
 	c.world.detector.SendMismatch(core, rank, c.base.ContextID, payload)
 }
@@ -329,7 +329,7 @@ func (j *job) handleCallProbe(core *protocol.Core, from int, h *envelope.Header,
 	c.mu.Unlock()
 	switch {
 	case mismatch != nil && mismatch.OtherSignature != 0: // a notification may have come before it made the communicator
-		c.SendMismatch(core, from, mismatch)
+		c.sendMismatch(core, from, mismatch)
 	case mismatch == nil && ended:
 		j.detector.SendPacket(core, from, envelope.Header{Tag: deadlock.PacketCallEnded, ID: h.ID}, payload)
 	}
