@@ -10,6 +10,9 @@ import "github.com/softrnic/softrnic/mpi/internal/datatype"
 // A Buffer with an invalid description has no elements: calls return its Err.
 type Buffer struct{ data datatype.Buffer }
 
+// InPlace in place of a buffer means that the data is already in the other one (MPI_IN_PLACE).
+var InPlace = Buffer{datatype.InPlace}
+
 // An Element is a basic type of elements (MPI 4.1, 3.2.2).
 type Element interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~int |

@@ -19,35 +19,9 @@ type callRecord struct {
 	Refused bool // the arguments are invalid
 	Root    int32
 	Op      [32]byte
-	Data    typeSignature
+	Data    datatype.Signature
 	Counts  uint64 // hash of the counts of all ranks
 }
-
-// typeSignature is a datatype.Signature of fixed size.
-type typeSignature struct {
-	Kind  uint8
-	Unit  uint32
-	Count int64
-}
-
-// typeSignatureOf returns the type signature of a buffer, zero if it is empty.
-func typeSignatureOf(b datatype.Buffer) typeSignature {
-	s := b.Signature()
-	if s.Count == 0 {
-		return typeSignature{} // elements of any kind
-	}
-	return typeSignature{uint8(s.Kind), s.Unit, int64(s.Count)}
-}
-
-// acceptSent is datatype.Signature.Accept.
-func (s typeSignature) acceptSent(sent typeSignature) error {
-	plain := func(s typeSignature) datatype.Signature {
-		return datatype.Signature{Kind: datatype.Kind(s.Kind), Unit: s.Unit, Count: int(s.Count)}
-	}
-	return plain(s).Accept(plain(sent))
-}
-
-func (s typeSignature) String() string { return fmt.Sprintf("%d %v", s.Count, datatype.Kind(s.Kind)) }
 
 // checkAgreement compares the call with those of the other ranks, if Options.Check is set.
 func (k *call) checkAgreement() error {
@@ -163,7 +137,7 @@ func (k *call) newRecord() (r callRecord) {
 	if pieces == 0 {
 		return r
 	}
-	r.Data = typeSignatureOf(b.Slice(0, b.Count()/pieces))
+	r.Data = b.Slice(0, b.Count()/pieces).Signature().Normalize()
 	switch o.collective {
 	case coll.Allgatherv:
 		r.Counts = o.recvLayout.countsHash(b)
@@ -203,7 +177,7 @@ func (k *call) commonBuffer() (b datatype.Buffer, pieces int) {
 func (l blockLayout) countsHash(b datatype.Buffer) uint64 {
 	unit := 1
 	if b.Count() > 0 {
-		unit = b.Slice(0, 1).Signature().Count
+		unit = int(b.Slice(0, 1).Signature().Count)
 	}
 	h := fnv.New64a()
 	for _, n := range l.counts {
@@ -212,44 +186,4 @@ func (l blockLayout) countsHash(b datatype.Buffer) uint64 {
 		h.Write(word[:])
 	}
 	return h.Sum64() | 1
-}
-
-// checkHeaderSize is the size in bytes of the type signature before each message, with
-// Options.Check.
-const checkHeaderSize = 1 + 4 + 8
-
-// checkOverhead returns the bytes of a message before its elements.
-func (j *job) checkOverhead() int {
-	if j.o.Check {
-		return checkHeaderSize
-	}
-	return 0
-}
-
-// packWithSignature returns a copy of a message after its type signature.
-func packWithSignature(b datatype.Buffer) []byte {
-	mem := make([]byte, checkHeaderSize+b.Size())
-	_, _ = binary.Encode(mem, binary.LittleEndian, typeSignatureOf(b)) // mem is long enough
-	b.Pack(mem[checkHeaderSize:])
-	return mem
-}
-
-// unpackChecked unpacks a received message into b. With Options.Check it first compares the
-// type signatures.
-func (c *Comm) unpackChecked(b datatype.Buffer, message []byte) error {
-	if !c.world.o.Check || len(message) == 0 {
-		b.Unpack(message)
-		return nil
-	}
-	var sent typeSignature
-	if _, err := binary.Decode(message, binary.LittleEndian, &sent); err != nil {
-		return fmt.Errorf("%w: message of %d bytes without type signature; set Options.Check at all ranks", ErrMismatch, len(message))
-	}
-	s := b.Signature()
-	sent.Count = min(sent.Count, int64(s.Count)) // truncation is another error
-	if err := (typeSignature{uint8(s.Kind), s.Unit, int64(s.Count)}).acceptSent(sent); err != nil {
-		return err
-	}
-	b.Unpack(message[checkHeaderSize:])
-	return nil
 }

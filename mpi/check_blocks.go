@@ -17,16 +17,16 @@ import (
 type blockMismatch struct {
 	Bad            bool
 	From           int32
-	Sent, Expected typeSignature
+	Sent, Expected datatype.Signature
 }
 
 // compareBlocks returns an ErrMismatch at all ranks if a rank sends another the wrong type or
 // number of elements.
 func (k *call) compareBlocks() error {
 	n := k.comm.base.Size
-	sent, expected := make([]typeSignature, n), make([]typeSignature, n)
+	sent, expected := make([]datatype.Signature, n), make([]datatype.Signature, n)
 	for r := range n {
-		sent[r], expected[r] = typeSignatureOf(k.bufferTo(r)), typeSignatureOf(k.bufferFrom(r))
+		sent[r], expected[r] = k.bufferTo(r).Signature().Normalize(), k.bufferFrom(r).Signature().Normalize()
 	}
 	send, err := binary.Append(nil, binary.LittleEndian, sent)
 	if err != nil {
@@ -41,7 +41,7 @@ func (k *call) compareBlocks() error {
 	}
 	var mine blockMismatch
 	for r := range n {
-		if sent[r].Count != expected[r].Count || expected[r].acceptSent(sent[r]) != nil {
+		if sent[r].Count != expected[r].Count || expected[r].Accept(sent[r]) != nil {
 			mine = blockMismatch{true, int32(r), sent[r], expected[r]}
 			break
 		}

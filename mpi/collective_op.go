@@ -7,9 +7,6 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
-// InPlace in place of a buffer means that the data is already in the other one (MPI_IN_PLACE).
-var InPlace = Buffer{datatype.InPlace}
-
 // collectiveOp is a collective call with its arguments.
 type collectiveOp struct {
 	collective             coll.Collective

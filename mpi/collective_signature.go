@@ -7,7 +7,6 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
-	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
 // callSignature encodes in 64 bits the arguments that all ranks of a collective call must agree
@@ -113,7 +112,7 @@ func (k *call) newSignature() callSignature {
 		return s
 	}
 	data := b.Signature()
-	data.Count /= pieces
+	data.Count /= int64(pieces)
 	return s | dataSignature(data)
 }
 
@@ -121,10 +120,6 @@ func (k *call) newSignature() callSignature {
 func dataSignature(s datatype.Signature) callSignature {
 	if s.Count == 0 {
 		return 0 // elements of any kind
-	}
-	kind := s.Kind
-	if kind == datatype.Byte {
-		kind = datatype.Uint8 // the same type in Go
 	}
 	count := uint64(s.Count)
 	bits := countBits
@@ -137,17 +132,7 @@ func dataSignature(s datatype.Signature) callSignature {
 	if s.Unit != 0 {
 		count |= uint64(s.Unit^s.Unit>>unitBits^s.Unit>>(2*unitBits)) & (1<<unitBits - 1) << bits
 	}
-	return callSignature(kind+1)<<kindShift | callSignature(count)
-}
-
-// messageSignature returns the signature of a point-to-point message: the element kind, and for
-// structs a hash of their fields. It is 0 for an empty message.
-func messageSignature(b datatype.Buffer) uint64 {
-	s := b.Signature()
-	if s.Count == 0 {
-		return 0
-	}
-	return uint64(dataSignature(s)>>kindShift) | uint64(s.Unit)<<kindBits
+	return callSignature(s.Kind.Canonical()+1)<<kindShift | callSignature(count)
 }
 
 // opNumber returns the number of a reduction operation in a signature.
@@ -183,7 +168,7 @@ func (h hash16) sum16() uint16 { return uint16(h^h>>16) | 1 }
 func (l blockLayout) shortCountsHash(b datatype.Buffer) uint16 {
 	unit := 1
 	if b.Count() > 0 {
-		unit = b.Slice(0, 1).Signature().Count
+		unit = int(b.Slice(0, 1).Signature().Count)
 	}
 	h := newHash16()
 	for _, n := range l.counts {
@@ -309,19 +294,4 @@ func describeMismatch(rank int, call callSignature, other int, theirs callSignat
 		here, there = []string{"other arguments"}, []string{"others"}
 	}
 	return fmt.Sprintf("rank %d calls %s with %s, rank %d with %s", rank, call.callName(), strings.Join(here, ", "), other, strings.Join(there, ", "))
-}
-
-// kindsMatch reports whether a message of one signature may be received by a receive of
-// another. The signature of a synchronous message has no hash of struct fields.
-func kindsMatch(sent, expected uint64) bool {
-	return sent == expected || sent == 0 || expected == 0 || sent <= envelope.MaxShortSignature && sent == expected&envelope.MaxShortSignature
-}
-
-// kindText returns the name of the element kind in the signature of a message.
-func kindText(sign uint64) string {
-	kind := datatype.Kind(sign&envelope.MaxShortSignature - 1)
-	if kind == datatype.Struct {
-		return fmt.Sprintf("structs of fields %x", sign>>kindBits)
-	}
-	return fmt.Sprintf("%v elements", kind)
 }

@@ -155,7 +155,7 @@ func (c *Comm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name str
 		n = p.counts[c.base.Rank]
 	}
 	if b.Count() > 0 {
-		s.Count = s.Count / b.Count() * n // a struct may be several elements
+		s.Count = s.Count / int64(b.Count()) * int64(n) // a struct may be several elements
 	}
 	return s, nil
 }

@@ -25,7 +25,7 @@ var (
 	ErrTag       = errors.New("mpi: invalid tag")      // MPI_ERR_TAG
 	ErrBuffer    = datatype.ErrLayout                  // MPI_ERR_BUFFER
 	ErrRoot      = errors.New("mpi: invalid root")     // MPI_ERR_ROOT
-	ErrCount     = rma.ErrCount                        // MPI_ERR_COUNT
+	ErrCount     = datatype.ErrCount                   // MPI_ERR_COUNT
 	ErrType      = datatype.ErrSignature               // MPI_ERR_TYPE
 	ErrOp        = datatype.ErrOp                      // MPI_ERR_OP
 	ErrGroup     = errors.New("mpi: invalid group")    // MPI_ERR_GROUP

@@ -99,7 +99,7 @@ func (o Op) Valid(k Kind) error {
 		return fmt.Errorf("%w: zero Op", ErrOp)
 	case o.err != nil:
 		return o.err
-	case o.code == opUser && normalizeKind(k) != normalizeKind(o.kind):
+	case o.code == opUser && k.Canonical() != o.kind.Canonical():
 		return fmt.Errorf("%w: %s: function of %v applied to %v", ErrOp, o.name, o.kind, k)
 	case o.code == opUser, o.code == opReplace, o.code == opNoOp:
 		return nil

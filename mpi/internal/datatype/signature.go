@@ -5,18 +5,24 @@ import (
 	"fmt"
 )
 
-// ErrSignature is wrapped by the error of a message that does not match the receive
-// buffer.
-var ErrSignature = errors.New("mpi: datatype mismatch")
+// Errors of messages and arguments that do not fit a buffer.
+var (
+	ErrSignature = errors.New("mpi: datatype mismatch") // MPI_ERR_TYPE
+	ErrCount     = errors.New("mpi: invalid count")     // MPI_ERR_COUNT
+)
 
 // A Signature is the type signature of a message (MPI 4.1, section 3.3.1). The sender
 // sends it, and the receiver compares it with that of its buffer. Elements with
-// different layouts in memory have the same signature.
+// different layouts in memory have the same signature. Its size is fixed, for
+// encoding/binary.
 type Signature struct {
 	Kind  Kind   // of all elements, or Struct
 	Unit  uint32 // of Struct: a hash of its fields
-	Count int    // elements
+	Count int64  // elements
 }
+
+// String returns the number and the kind of the elements.
+func (s Signature) String() string { return fmt.Sprintf("%d %v", s.Count, s.Kind) }
 
 // A kindRun is a sequence of elements of one kind.
 type kindRun struct {
@@ -66,13 +72,13 @@ func findPeriod(runs []kindRun) (n, times int, merged bool) {
 // signature of an array, and structs of equal structs have the signature of these.
 func (b Buffer) Signature() Signature {
 	if b.kind != Struct || b.layout == nil {
-		return Signature{Kind: b.kind, Count: b.count}
+		return Signature{Kind: b.kind, Count: int64(b.count)}
 	}
 	switch runs := b.layout.kinds; len(runs) {
 	case 0:
 		return Signature{}
 	case 1:
-		return Signature{Kind: runs[0].kind, Count: runs[0].count * b.count}
+		return Signature{Kind: runs[0].kind, Count: int64(runs[0].count * b.count)}
 	default:
 		hash := uint32(2166136261) // FNV-1a
 		mix := func(c byte) { hash = (hash ^ uint32(c)) * 16777619 }
@@ -92,8 +98,17 @@ func (b Buffer) Signature() Signature {
 		if merged {
 			add(runs[len(runs)-1])
 		}
-		return Signature{Kind: Struct, Unit: hash, Count: times * b.count}
+		return Signature{Kind: Struct, Unit: hash, Count: int64(times * b.count)}
 	}
+}
+
+// Normalize returns s, or the zero Signature if there are no elements: their kind does not
+// matter.
+func (s Signature) Normalize() Signature {
+	if s.Count == 0 {
+		return Signature{}
+	}
+	return s
 }
 
 // Accept returns nil if a buffer of this signature can receive a message of that one:
@@ -103,7 +118,7 @@ func (s Signature) Accept(sent Signature) error {
 	switch {
 	case sent.Count == 0:
 		return nil
-	case normalizeKind(s.Kind) != normalizeKind(sent.Kind):
+	case s.Kind.Canonical() != sent.Kind.Canonical():
 		return fmt.Errorf("%w: message of %d %v, buffer of %d %v", ErrSignature, sent.Count, sent.Kind, s.Count, s.Kind)
 	case s.Unit != sent.Unit:
 		return fmt.Errorf("%w: message of %d structs, buffer of %d structs with other fields", ErrSignature, sent.Count, s.Count)
@@ -113,8 +128,8 @@ func (s Signature) Accept(sent Signature) error {
 	return nil
 }
 
-// normalizeKind maps Byte to Uint8, since they are one type.
-func normalizeKind(k Kind) Kind {
+// Canonical returns Uint8 for Byte, since they are one type in Go, else k.
+func (k Kind) Canonical() Kind {
 	if k == Byte {
 		return Uint8
 	}

@@ -1,15 +1,11 @@
 package rma
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
-
-// ErrCount says that a Place has another number of elements than the message.
-var ErrCount = errors.New("mpi: invalid count")
 
 // A Place is the layout of the elements of a message in the window of another rank:
 // target displacement, count and datatype of the standard. The zero Place is At(0).
@@ -130,7 +126,7 @@ func (p *Place) checkCount(n int) error {
 		return p.err
 	}
 	if p.layout != contiguous && p.total != n {
-		return fmt.Errorf("%w: %d elements, buffer has %d", ErrCount, p.total, n)
+		return fmt.Errorf("%w: %d elements, buffer has %d", datatype.ErrCount, p.total, n)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func TestPlace(t *testing.T) {
 		want, end := w.bytes(e, unit)
 		if w.n > 0 {
 			require.ErrorIs(t, w.place.Validate(w.n, e.Extent, unit, end-1), rma.ErrRange)
-			require.ErrorIs(t, w.place.Validate(w.n+1, e.Extent, unit, end), cond(w.place.IsContiguous(), rma.ErrRange, rma.ErrCount))
+			require.ErrorIs(t, w.place.Validate(w.n+1, e.Extent, unit, end), cond(w.place.IsContiguous(), rma.ErrRange, datatype.ErrCount))
 		}
 		require.NoError(t, w.place.Validate(w.n, e.Extent, unit, end))
 		from, size, err := w.place.Span(w.n, e.Extent)
