@@ -42,15 +42,13 @@ type Endpoint struct {
 	inbox       recvQueue
 	sender      *Peer // sender of the packet being handled
 	deliver     func(message []byte)
-	wcs         [64]verbs.WC
+	completions progress.Completions
 	timer       *time.Timer
 	timerAt     nack.Time // expiry of timer, 0 if stopped
 	dispatching bool      // completions or events are being handled; flush is deferred to the end
 
 	progress *progress.Engine
-	received int   // completions in wcs that Block has received
-	pollErr  error // of the CQ, from Block
-	changed  bool  // state changed that a waiter may wait for
+	changed  bool // state changed that a waiter may wait for
 
 	memory      regionTable
 	ops         opTable
@@ -99,7 +97,7 @@ func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.port, e.core = p, p.Core
+	e.port, e.core, e.completions.CQ = p, p.Core, p.CQ
 	e.addr = newAddr(p.Address(), o.ID)
 	e.mtu = e.addr.MTU
 	e.progress = progress.New(&e.mu, (*source)(e))

@@ -2,11 +2,11 @@ package rc
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/softrnic/softrnic/acp/internal/fabric"
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/internal/rankwire"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -46,10 +46,9 @@ type Net struct {
 	waiting []*link // links that wait for a result slot
 	recvs   receives
 
-	wcs   [64]verbs.WC
-	ready int // number of completions in wcs that Block has polled
-	wrs   [postMax]verbs.SendWR
-	sges  [postMax][1]verbs.SGE
+	completions progress.Completions
+	wrs         [postMax]verbs.SendWR
+	sges        [postMax][1]verbs.SGE
 
 	ctx        context.Context
 	cancel     context.CancelFunc
@@ -81,6 +80,7 @@ func New(dev verbs.Device, host fabric.Host, kvs fabric.KVS, o Options) (_ *Net,
 	if n.cq, err = dev.CreateCQ(n.cqDepth()); err != nil {
 		return nil, err
 	}
+	n.completions.CQ = n.cq
 	if n.srq, err = n.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: maxReceives, MaxSGE: 1}); err != nil {
 		return nil, err
 	}
@@ -150,46 +150,27 @@ func (n *Net) Flush() {
 }
 
 // Poll implements fabric.Net.
-func (n *Net) Poll() (some bool) {
-	retired, drained := n.incoming.retiredCount(), false
-	for {
-		have := n.ready
-		n.ready = 0
-		if have == 0 {
-			var err error
-			have, err = n.cq.Poll(n.wcs[:])
-			drained = have < len(n.wcs)
-			if have == 0 {
-				if err != nil {
-					n.failAll(err)
-				}
-				break
-			}
-		}
-		some = true
-		for i := range n.wcs[:have] {
-			n.handleCompletion(&n.wcs[i])
-		}
-		if have < len(n.wcs) {
-			break
-		}
+func (n *Net) Poll() bool {
+	retired, drained := n.incoming.retiredCount(), !n.completions.Pending()
+	handled, err := n.completions.Poll(n.handleCompletions)
+	if err != nil {
+		n.failAll(err)
 	}
-	if drained {
+	if drained { // since retired was counted
 		n.incoming.destroyRetired(retired)
 	}
 	n.recvs.repostUsed(n)
 	n.Flush()
-	return some
+	return handled
 }
 
 // Block implements fabric.Net.
-func (n *Net) Block(ctx context.Context) error {
-	have, err := n.cq.PollWait(ctx, n.wcs[:])
-	n.ready = have
-	if have > 0 || errors.Is(err, verbs.ErrCQOverrun) {
-		return nil
+func (n *Net) Block(ctx context.Context) error { return n.completions.Block(ctx) }
+
+func (n *Net) handleCompletions(wcs []verbs.WC) {
+	for i := range wcs {
+		n.handleCompletion(&wcs[i])
 	}
-	return err
 }
 
 func (n *Net) handleCompletion(wc *verbs.WC) {

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
@@ -42,10 +43,9 @@ type Fabric struct {
 	ud  *ud.Fabric
 	qpn uint32 // queue pair of the datagrams
 
-	wcs      [64]verbs.WC
-	ready    int // number of completions in wcs, found by Block
-	blocked  atomic.Bool
-	timerWCs [64]verbs.WC // used by pollShared
+	completions      progress.Completions
+	blocked          atomic.Bool
+	timerCompletions progress.Completions // used by pollShared
 
 	// Completions by fabric.
 	rcCompletions, udCompletions []verbs.WC
@@ -62,6 +62,7 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Fabr
 		return nil, err
 	}
 	f.cq, f.qpn = f.ud.Queue()
+	f.completions.CQ, f.timerCompletions.CQ = f.cq, f.cq
 	shared := &fabric.SharedCQ{CQ: f.cq, OtherCompletions: f.cq.Depth()}
 	if f.rc, err = rdma.NewPart(dev, host, book, shared, o.RDMA); err != nil {
 		return nil, errors.Join(err, f.ud.Close(context.Background()))
@@ -107,20 +108,13 @@ func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, transferID uint
 }
 
 // Poll implements fabric.Fabric.
-func (f *Fabric) Poll() (some bool) {
+func (f *Fabric) Poll() bool {
 	f.Flush()
-	for {
-		n := f.ready
-		f.ready = 0
-		if n == 0 {
-			n = f.pollCQ(f.wcs[:])
-		}
-		f.dispatchCompletions(f.wcs[:n])
-		some = some || n > 0
-		if n < len(f.wcs) {
-			return some
-		}
+	handled, err := f.completions.Poll(f.dispatchCompletions)
+	if err != nil {
+		f.fail(err)
 	}
+	return handled
 }
 
 // Flush implements fabric.Fabric.
@@ -133,30 +127,23 @@ func (f *Fabric) Flush() {
 func (f *Fabric) Block(ctx context.Context) error {
 	f.blocked.Store(true)
 	defer f.blocked.Store(false)
-	n, err := f.cq.PollWait(ctx, f.wcs[:])
-	f.ready = n
-	if n > 0 || errors.Is(err, verbs.ErrCQOverrun) {
-		return nil
-	}
-	return err
+	return f.completions.Block(ctx)
 }
 
 // pollShared is the function of ud.NewPart. A goroutine in Block handles the completions
 // itself.
 func (f *Fabric) pollShared() {
-	for n := len(f.timerWCs); n == len(f.timerWCs) && !f.blocked.Load(); {
-		n = f.pollCQ(f.timerWCs[:])
-		f.dispatchCompletions(f.timerWCs[:n])
+	if !f.blocked.Load() {
+		if _, err := f.timerCompletions.Poll(f.dispatchCompletions); err != nil {
+			f.fail(err)
+		}
 	}
 }
 
-func (f *Fabric) pollCQ(wcs []verbs.WC) int {
-	n, err := f.cq.Poll(wcs)
-	if err != nil {
-		f.rc.Fail(err)
-		f.ud.Fail(err)
-	}
-	return n
+// fail fails all ranks after an error of the CQ.
+func (f *Fabric) fail(err error) {
+	f.rc.Fail(err)
+	f.ud.Fail(err)
 }
 
 // dispatchCompletions passes completions to their fabrics.

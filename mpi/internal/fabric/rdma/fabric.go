@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/internal/rankwire"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
@@ -51,8 +52,7 @@ type Fabric struct {
 
 	rings atomic.Pointer[[]*packetRing] // fast path
 
-	wcs           [64]verbs.WC
-	ready         int // number of completions in wcs, found by Block
+	completions   progress.Completions
 	memoryPolls   int // consecutive calls of Poll that polled memory only
 	repost        []verbs.RecvWR
 	stripeRails   []*rail // rails of the current message
@@ -109,6 +109,7 @@ func newFabric(dev verbs.Device, host fabric.Host, book fabric.Book, shared *fab
 	} else {
 		f.cq, err = dev.CreateCQ(f.cqDepth(o.Receives))
 	}
+	f.completions.CQ = f.cq
 	if err != nil {
 		return nil, err
 	}

@@ -144,9 +144,7 @@ func (f *Fabric) pollUntilReady(ctx context.Context) error {
 				return nil
 			}
 		}
-		n, err := f.cq.Poll(f.wcs[:])
-		if n > 0 || err != nil {
-			f.ready = n
+		if f.completions.Receive() {
 			return nil
 		}
 		if round%16 == 0 && ctx.Err() != nil {

@@ -3,7 +3,6 @@ package rdma
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
@@ -20,31 +19,17 @@ const maxMemoryPolls = 8
 func (f *Fabric) Poll() (some bool) {
 	f.Flush()
 	if f.pollRings() {
-		if f.memoryPolls++; f.memoryPolls < maxMemoryPolls && f.ready == 0 {
+		if f.memoryPolls++; f.memoryPolls < maxMemoryPolls && !f.completions.Pending() {
 			return true
 		}
 		some = true
 	}
 	f.memoryPolls = 0
-	for {
-		n := f.ready
-		f.ready = 0
-		if n == 0 {
-			var err error
-			if n, err = f.cq.Poll(f.wcs[:]); n == 0 {
-				if err != nil {
-					f.failAll(err)
-				}
-				break
-			}
-		}
-		some = true
-		f.Complete(f.wcs[:n])
-		if n < len(f.wcs) {
-			break
-		}
+	handled, err := f.completions.Poll(f.Complete)
+	if err != nil {
+		f.failAll(err)
 	}
-	return some
+	return some || handled
 }
 
 // Block implements fabric.Fabric.
@@ -52,12 +37,7 @@ func (f *Fabric) Block(ctx context.Context) error {
 	if rings := f.rings.Load(); rings != nil && len(*rings) > 0 {
 		return f.pollUntilReady(ctx)
 	}
-	n, err := f.cq.PollWait(ctx, f.wcs[:])
-	f.ready = n
-	if n > 0 || errors.Is(err, verbs.ErrCQOverrun) {
-		return nil
-	}
-	return err
+	return f.completions.Block(ctx)
 }
 
 // Complete handles completions. The owner of the shared queue calls it with the engine's

@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/datagram"
 	"github.com/softrnic/softrnic/internal/nack"
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -35,15 +36,14 @@ type Fabric struct {
 	frame          [envelope.Size]byte
 
 	// Receive side.
-	wcs     [64]verbs.WC
-	ready   int // number of completions in wcs, found by Block
-	blocked atomic.Bool
-	from    int // rank of the packet being handled
-	deliver func(message []byte)
+	completions progress.Completions
+	blocked     atomic.Bool
+	from        int // rank of the packet being handled
+	deliver     func(message []byte)
 
-	timer    *time.Timer
-	armed    nack.Time    // deadline of the timer; 0 if it is not set
-	timerWCs [64]verbs.WC // used by onTimer
+	timer            *time.Timer
+	armed            nack.Time            // deadline of the timer; 0 if it is not set
+	timerCompletions progress.Completions // used by onTimer
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -74,7 +74,7 @@ func NewPart(dev verbs.Device, host fabric.Host, book fabric.Book, pollShared fu
 	if err != nil {
 		return nil, err
 	}
-	f.core = f.port.Core
+	f.core, f.completions.CQ, f.timerCompletions.CQ = f.port.Core, f.port.CQ, f.port.CQ
 	if err := book.Put(addressKey(f.rank), f.port.Address().String()); err != nil {
 		return nil, errors.Join(err, f.port.Close())
 	}

@@ -12,21 +12,11 @@ import (
 )
 
 // Poll implements fabric.Fabric.
-func (f *Fabric) Poll() (some bool) {
+func (f *Fabric) Poll() bool {
 	f.Flush()
-	for {
-		n := f.ready
-		f.ready = 0
-		if n == 0 {
-			n = f.pollCQ(f.wcs[:])
-		}
-		if n > 0 {
-			some = true
-			f.handleCompletions(f.wcs[:n])
-		}
-		if n < len(f.wcs) {
-			break
-		}
+	some, err := f.completions.Poll(f.handleCompletions)
+	if err != nil {
+		f.failAll(err)
 	}
 	if some {
 		f.dispatchAndTransmit()
@@ -34,24 +24,11 @@ func (f *Fabric) Poll() (some bool) {
 	return some
 }
 
-func (f *Fabric) pollCQ(wcs []verbs.WC) int {
-	n, err := f.port.CQ.Poll(wcs)
-	if err != nil {
-		f.failAll(err)
-	}
-	return n
-}
-
 // Block implements fabric.Fabric.
 func (f *Fabric) Block(ctx context.Context) error {
 	f.blocked.Store(true)
 	defer f.blocked.Store(false)
-	n, err := f.port.CQ.PollWait(ctx, f.wcs[:])
-	f.ready = n
-	if n > 0 || errors.Is(err, verbs.ErrCQOverrun) {
-		return nil
-	}
-	return err
+	return f.completions.Block(ctx)
 }
 
 // Complete handles completions of Queue, with the engine's lock held; see

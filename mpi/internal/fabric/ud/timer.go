@@ -43,9 +43,10 @@ func (f *Fabric) onTimer() {
 		if f.pollShared != nil {
 			f.pollShared()
 		}
-		for n := len(f.timerWCs); n == len(f.timerWCs) && f.pollShared == nil && !f.blocked.Load(); {
-			n = f.pollCQ(f.timerWCs[:])
-			f.handleCompletions(f.timerWCs[:n])
+		if f.pollShared == nil && !f.blocked.Load() {
+			if _, err := f.timerCompletions.Poll(f.handleCompletions); err != nil {
+				f.failAll(err)
+			}
 		}
 		f.core.Advance(f.clock())
 		f.dispatchAndTransmit()

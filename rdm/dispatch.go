@@ -1,72 +1,15 @@
 package rdm
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/nack"
-	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Progress handles pending completions without blocking, and reports whether
-// there were any. A loop that polls Op.Done or memory must call it.
-func (e *Endpoint) Progress() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.progress.Poll()
-}
-
-// source is the adapter as the Source of the progress engine. e.mu is held in
-// all functions of this file except Progress, Block, onTimer and runService.
-type source Endpoint
-
-// Prepare implements progress.Source.
-func (*source) Prepare(progress.Waitable) {}
-
-// Block implements progress.Source. It receives completions that Poll handles.
-// A failure of the CQ fails the endpoint, which ends all waits.
-func (s *source) Block(ctx context.Context) error {
-	n, err := s.port.CQ.PollWait(ctx, s.wcs[:])
-	s.received = n
-	if err == nil || ctx.Err() != nil {
-		return nil
-	}
-	s.pollErr = err
-	return err
-}
-
-// Poll implements progress.Source.
-func (s *source) Poll() bool {
-	e := (*Endpoint)(s)
-	n, err := e.received, e.pollErr
-	e.received, e.pollErr = 0, nil
-	handled := n > 0
-	if handled {
-		e.handleCompletions(n)
-	}
-	for more := true; more && err == nil && e.err == nil; more = n == len(e.wcs) {
-		n, err = e.port.CQ.Poll(e.wcs[:])
-		if n > 0 {
-			handled = true
-			e.handleCompletions(n)
-		}
-	}
-	e.fail(err)
-	if handled || err != nil {
-		e.dispatchAndFlush()
-	}
-	return handled
-}
-
-// handleCompletions handles the first n completions of wcs.
-func (e *Endpoint) handleCompletions(n int) {
-	e.dispatching = true
-	e.port.HandleCompletions(e.wcs[:n])
-	e.dispatching = false
-}
+// The functions of this file except onTimer and runService are called with e.mu held.
 
 // dispatchAndFlush handles pending events of peers, sends queued packets and
 // wakes the waiters if any state changed.

@@ -1,0 +1,60 @@
+package progress
+
+import (
+	"context"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Completions receives the completions of a CQ for a Source: Block without the lock, Poll
+// with it. Its zero value with a CQ is ready for use.
+type Completions struct {
+	CQ  verbs.CQ
+	wcs [64]verbs.WC
+	n   int   // received by Block or Receive, not handled yet
+	err error // of the CQ, not returned by Poll yet
+}
+
+// Block blocks until completions have arrived, which the next Poll handles, the CQ has
+// failed, which it returns, or ctx has ended.
+func (c *Completions) Block(ctx context.Context) error {
+	n, err := c.CQ.PollWait(ctx, c.wcs[:])
+	c.n = n
+	if n == 0 && err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c.err = err
+	}
+	return nil
+}
+
+// Receive is Block that does not wait. It reports whether the next Poll has completions or
+// an error.
+func (c *Completions) Receive() bool {
+	if !c.Pending() {
+		c.n, c.err = c.CQ.Poll(c.wcs[:])
+	}
+	return c.Pending()
+}
+
+// Pending reports whether Block or Receive has left completions or an error for Poll.
+func (c *Completions) Pending() bool { return c.n > 0 || c.err != nil }
+
+// Poll passes the pending completions to handle, polls until the CQ is empty, and returns
+// the error of the CQ. It reports whether there were completions. handle must not keep the
+// slice.
+func (c *Completions) Poll(handle func([]verbs.WC)) (handled bool, err error) {
+	for {
+		c.Receive()
+		n, err := c.n, c.err
+		c.n, c.err = 0, nil
+		if n > 0 {
+			handled = true
+			handle(c.wcs[:n])
+		}
+		if err != nil || n < len(c.wcs) {
+			return handled, err
+		}
+	}
+}
