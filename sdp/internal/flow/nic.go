@@ -108,3 +108,20 @@ func (r *NICReceiver) Deliver(at, n int) error {
 	}
 	return r.recvRing.Deliver(at, n)
 }
+
+// Spill moves unread bytes out of the ring, up to a total of most bytes outside of it, and
+// returns their number, which is free in the ring again. The order of Read is unchanged.
+func (r *NICReceiver) Spill(most int) int {
+	n := min(most-r.Spilled(), r.len())
+	if n <= 0 {
+		return 0
+	}
+	to := &r.spillBeforeOld
+	if r.old.mem != nil { // old frees no bytes of the ring and remains
+		to = &r.spillAfterOld
+	}
+	return r.readInto(to.grow(n))
+}
+
+// Spilled returns the number of unread bytes outside of the ring.
+func (r *NICReceiver) Spilled() int { return r.spillBeforeOld.len() + r.spillAfterOld.len() }

@@ -2,8 +2,50 @@ package flow
 
 import (
 	"errors"
+	"fmt"
 	"math"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
+
+// A Control is a flow control mode. The zero value is the default, NIC.
+type Control uint8
+
+// Flow control modes.
+const (
+	NIC    Control = iota // virtual window and end-to-end credits of the adapter (section 5)
+	RDMA                  // ring at the peer, managed by the sender (section 4)
+	Credit                // one credit per message (section 3)
+)
+
+var controlNames = [...]string{NIC: "nic", RDMA: "rdma", Credit: "credit"}
+
+// String returns the name used in command lines: "nic", "rdma" or "credit".
+func (d Control) String() string {
+	if int(d) < len(controlNames) {
+		return controlNames[d]
+	}
+	return fmt.Sprintf("FlowControl(%d)", uint8(d))
+}
+
+// ParseControl returns the mode with the given name, the inverse of String.
+func ParseControl(name string) (Control, error) {
+	for d, n := range controlNames {
+		if n == name {
+			return Control(d), nil
+		}
+	}
+	return 0, fmt.Errorf("flow control %q: want nic, rdma or credit%s", name, spelling.Hint(name, controlNames[:]...))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Control) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Control) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseControl(string(text))
+	return err
+}
 
 // A Message is a data message for the adapter to send.
 type Message struct {
@@ -60,30 +102,6 @@ type Receiver interface {
 
 	// Receives returns the number of receives that should be posted.
 	Receives() int
-}
-
-// A RingReceiver is the receiving half of a mode with a receive ring.
-type RingReceiver interface {
-	Receiver
-
-	// Deliver records n bytes at offset at of the ring. It returns ErrOverrun or ErrMisplaced if
-	// the peer violated the protocol.
-	Deliver(at, n int) error
-
-	// ChangeRing prepares a replacement of the ring. It returns false if mem is shorter than the
-	// ring or the last change is incomplete.
-	ChangeRing(mem []byte) bool
-
-	// HalfFull reports whether more than half of the ring is in use.
-	HalfFull() bool
-
-	// SwitchRing makes the ring of ChangeRing the one that all later data arrives in. It returns
-	// false if no change is prepared.
-	SwitchRing() bool
-
-	// ChangingRing reports whether a change is incomplete: from ChangeRing until all data in the
-	// old ring has been read. Then the old ring's memory is unused.
-	ChangingRing() bool
 }
 
 // Protocol violations by the peer.
