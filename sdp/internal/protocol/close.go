@@ -1,17 +1,6 @@
 package protocol
 
-import (
-	"errors"
-
-	"github.com/softrnic/softrnic/internal/bsdh"
-	"github.com/softrnic/softrnic/verbs"
-)
-
-// Causes of an abnormal end of a connection.
-var (
-	ErrReset   = errors.New("sdp: connection reset")
-	ErrAborted = errors.New("sdp: connection aborted by peer")
-)
+import "github.com/softrnic/softrnic/internal/bsdh"
 
 // CloseWrite closes the local half of the stream: DisConn follows the last written byte. The
 // caller must cancel an outstanding offer.
@@ -50,19 +39,9 @@ func (c *Core) CloseWithoutDisConn() {
 	c.buildRequests()
 }
 
-// requestFinalAck sends a probe after the last byte, whose acknowledgement covers all data.
-func (c *Core) requestFinalAck() {
-	if c.closingWithoutDisConn && !c.probing && !c.flushed && c.sender.Unposted() == 0 && !c.offer.live && !c.peerSink.writing {
-		c.sendProbe(probeAfterLast)
-	}
-}
-
 // Delivered reports whether the peer's adapter has acknowledged all data, and the DisConn after
 // CloseWrite. It is false before CloseWrite or CloseWithoutDisConn.
 func (c *Core) Delivered() bool { return c.disConnDelivered || c.flushed }
-
-// BothClosed reports whether both halves of the stream are closed.
-func (c *Core) BothClosed() bool { return c.disConnDelivered && c.peerClosed }
 
 // handleDisConn handles the peer's DisConn.
 func (c *Core) handleDisConn() {
@@ -75,26 +54,4 @@ func (c *Core) handleDisConn() {
 		c.peerClosed = true
 		c.endCrossedSink() // the peer will not write to it
 	}
-}
-
-// SendKeepAlive probes the peer's adapter by an RDMA WRITE of no bytes. It sends no SDP message
-// and does not involve the peer's software. Without an acknowledgement the queue pair fails. It
-// returns false if a probe is outstanding.
-func (c *Core) SendKeepAlive() bool {
-	if c.probing || c.err != nil || !c.started {
-		return false
-	}
-	c.sendProbe(0)
-	return true
-}
-
-// probeAfterLast is the value of the probe after the last byte; see requestFinalAck.
-const probeAfterLast = 1
-
-func (c *Core) sendProbe(value uint64) {
-	c.probing = true
-	c.out = append(c.out, verbs.SendWR{
-		WRID: kindAlive.wrid(value), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
-		RemoteAddr: c.peer.Addr, RKey: c.peer.RKey,
-	})
 }

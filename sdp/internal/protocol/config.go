@@ -49,7 +49,11 @@ const (
 	MaxInline      = 64 // maximum bytes of an inline message
 )
 
-func (c *Config) slotBytes() int    { return c.BufferBytes + bsdh.HeaderBytes }
+// MaxTransfer is the maximum length of an RDMA operation, and of memory lent for one, in bytes.
+const MaxTransfer = 1 << 30
+
+func (c *Config) slotBytes() int { return c.BufferBytes + bsdh.HeaderBytes }
+
 func (c *Config) ringCapacity() int { return c.Buffers * c.BufferBytes }
 
 // SendBytes returns the size of Send in bytes. Most of it may never be touched.

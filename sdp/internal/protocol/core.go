@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -55,41 +54,18 @@ type Core struct {
 	stats        Stats
 }
 
-// New returns a Core with its initial receives in Receives. Call [Core.Start] before any other
-// method but Receives and ClearPosted.
-func New(cfg Config) *Core {
-	c := &Core{cfg: cfg}
-	c.controls.depth = ControlQueue
-	c.slots.init(&cfg)
-	c.prepareReceives(cfg.initialReceives())
-	return c
-}
+// Causes of an abnormal end of a connection.
+var (
+	ErrReset    = errors.New("sdp: connection reset")
+	ErrAborted  = errors.New("sdp: connection aborted by peer")
+	ErrProtocol = errors.New("sdp: protocol violation by peer")
+)
 
-// Start begins the data transfer with the negotiated parameters.
-func (c *Core) Start(p Peer) {
-	c.peer, c.started = p, true
-	c.credits.Start(p.Bufs)
-	c.mode = newModes(p.FlowControl)
-	cfg := &c.cfg
-	c.ring.size, c.ring.maxSize = len(cfg.Ring.Bytes)-cfg.RingSlack(), cfg.ringCapacity()
-	switch p.FlowControl {
-	case flow.Credit:
-		c.slots.dropSmall()
-		c.bufSize.start(cfg, &p)
-		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, c.PeerBufferBytes(), cfg.Queue, &c.credits)
-		c.receiver = flow.NewCreditReceiver(cfg.largeReceives())
-	case flow.RDMA:
-		c.sender = flow.NewRDMASender(cfg.Send.Bytes[:cfg.ringCapacity()], cfg.initialRing(), int(p.Ring), cfg.Queue, &c.credits)
-		c.receiver = flow.NewRDMAReceiver(cfg.Ring.Bytes, cfg.Receives)
-	case flow.NIC:
-		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ringCapacity()], cfg.initialRing(), int(p.Ring), int(p.Window), cfg.Queue)
-		c.receiver = flow.NewNICReceiver(cfg.Ring.Bytes, cfg.Window, cfg.Receives)
-	}
-	c.advertised.count = c.slots.posted // advertised by Hello or HelloAck
-	c.refillReceives()
-	c.scheduleCreditUpdate()
-	c.buildRequests()
-}
+// Faults of the caller.
+var (
+	errUnposted     = errors.New("sdp: completion of work that was not posted")
+	errBeyondAdvert = errors.New("sdp: access beyond the advertised memory")
+)
 
 // Err returns the cause of the connection's failure, or nil.
 func (c *Core) Err() error { return c.err }
@@ -101,6 +77,11 @@ func (c *Core) Fail(err error) {
 	}
 }
 
+// violation fails the connection because of a protocol violation by the peer.
+func (c *Core) violation(format string, args ...any) {
+	c.Fail(fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...)))
+}
+
 // PeerDisconnected reports that the peer has disconnected below SDP, which is an error unless
 // both halves of the stream are closed.
 func (c *Core) PeerDisconnected(cause error) {
@@ -109,25 +90,31 @@ func (c *Core) PeerDisconnected(cause error) {
 	}
 }
 
-// ErrProtocol reports a protocol violation by the peer.
-var ErrProtocol = errors.New("sdp: protocol violation by peer")
+// BothClosed reports whether both halves of the stream are closed.
+func (c *Core) BothClosed() bool { return c.disConnDelivered && c.peerClosed }
 
-// violation fails the connection because of a protocol violation by the peer.
-func (c *Core) violation(format string, args ...any) {
-	c.Fail(fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...)))
-}
+// Receives returns the receive requests to post. Post them before Sends, whose messages may
+// advertise them.
+func (c *Core) Receives() []verbs.RecvWR { return c.in }
 
-// postPending refills the receives and builds all requests that are due.
-func (c *Core) postPending() {
-	if c.err == nil {
-		c.refillReceives()
-		c.scheduleCreditUpdate()
-		c.buildRequests()
-	}
-}
+// Sends returns the send requests to post, in order. The slice is valid until the next call of a
+// method; the memory that the requests refer to belongs to the Core until they complete.
+func (c *Core) Sends() []verbs.SendWR { return c.out }
 
 // ClearPosted empties Sends and Receives after the caller has posted both.
 func (c *Core) ClearPosted() { c.out, c.sges, c.in = c.out[:0], c.sges[:0], c.in[:0] }
+
+// stageSGE stores e until the request that refers to it is posted.
+func (c *Core) stageSGE(e verbs.SGE) []verbs.SGE {
+	c.sges = append(c.sges, e)
+	return c.sges[len(c.sges)-1 : len(c.sges) : len(c.sges)]
+}
+
+// Buffered returns the number of unread bytes.
+func (c *Core) Buffered() int { return c.receiver.Buffered() }
+
+// Finished reports whether the peer has closed its half and all data has been read.
+func (c *Core) Finished() bool { return c.peerClosed && c.receiver.Buffered() == 0 }
 
 // Stats are the counters of a connection.
 type Stats struct {
@@ -142,8 +129,10 @@ type Stats struct {
 	Sinks, SinksCrossed     uint64 // SinkAvail sent; of these, crossed with data
 }
 
-func (s *Stats) addWritten(n int)  { s.BytesWritten += uint64(n) }
-func (s *Stats) addRead(n int)     { s.BytesRead += uint64(n) }
+func (s *Stats) addWritten(n int) { s.BytesWritten += uint64(n) }
+
+func (s *Stats) addRead(n int) { s.BytesRead += uint64(n) }
+
 func (s *Stats) addReceived(n int) { s.MessagesReceived++; s.BytesReceived += uint64(n) }
 
 // Stats returns a snapshot of the counters.

@@ -11,20 +11,23 @@
 //
 // # Message flow
 //
-//	Write --> flow.Sender --> buildRequests --> Sends     data, in messages of the flow control mode
-//	                          controls                    control messages: DisConn, advertisements, replies
-//	                          advertisedReceives          credit updates
-//	HandleCompletion --> handleReceive --> dispatchMessage --> flow.Receiver --> Read
-//	                 --> handleSendCompletion             frees send buffers
+//	send.go      Write --> flow.Sender --> buildRequests --> Sends
+//	control.go   control messages and headers; in order with data, or not
+//	credit.go    receives to post, credit updates
+//	receive.go   HandleCompletion --> handleReceive --> dispatchMessage --> flow.Receiver --> Read
+//
+// The other files handle the messages of one subject: handshake.go (Hello and HelloAck),
+// zerocopyread.go and zerocopywrite.go (advertisements), mode.go (transfer modes), resize.go
+// (larger buffers) and close.go. receive.go dispatches to them, and they queue control messages.
+// The state of all is in core.go and state.go.
 //
 // Ordered control messages keep their position relative to data; unordered ones are posted as
 // soon as the peer has a receive for them (see controls).
 //
-// Zero-copy transfers use advertisements of application memory: SrcAvail (offer.go at the
-// writer, peersource.go at the reader) and SinkAvail (sink.go at the reader, peersink.go at the
-// writer). If both sides advertise at once, the SinkAvail takes precedence; if data and a
-// SinkAvail cross, the data does. Each advertisement ends with one message that both sides
-// interpret alike:
+// Zero-copy transfers use advertisements of application memory: the writer's (SrcAvail), which
+// the reader reads, or the reader's (SinkAvail), which the writer writes to. If both sides
+// advertise at once, the SinkAvail takes precedence; if data and a SinkAvail cross, the data
+// does. Each advertisement ends with one message that both sides interpret alike:
 //
 //	SrcAvail    RdmaRdCompl of all of it, SendSm, or a SinkAvail that crossed with it
 //	SinkAvail   RdmaWrCompl, SinkCancelAck, data or DisConn

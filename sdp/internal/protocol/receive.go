@@ -10,9 +10,6 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// errUnposted reports a completion that belongs to no posted work, a fault of the caller.
-var errUnposted = errors.New("sdp: completion of work that was not posted")
-
 // Read copies received bytes to p and returns their number, 0 if none are buffered.
 // [Core.Finished] reports the end of the stream.
 func (c *Core) Read(p []byte) (n int) {
@@ -25,9 +22,6 @@ func (c *Core) Read(p []byte) (n int) {
 	return n
 }
 
-// Buffered returns the number of unread bytes.
-func (c *Core) Buffered() int { return c.receiver.Buffered() }
-
 // RingHalfFull reports whether more than half of the receive ring is unread. It is false with
 // Credit.
 func (c *Core) RingHalfFull() bool {
@@ -35,12 +29,14 @@ func (c *Core) RingHalfFull() bool {
 	return ok && r.HalfFull()
 }
 
-// Finished reports whether the peer has closed its half and all data has been read.
-func (c *Core) Finished() bool { return c.peerClosed && c.receiver.Buffered() == 0 }
-
-// Receives returns the receive requests to post. Post them before Sends, whose messages may
-// advertise them.
-func (c *Core) Receives() []verbs.RecvWR { return c.in }
+// Urgent returns the number of unread bytes up to and including the last urgent one, or 0, and
+// whether the peer has announced another that has not arrived.
+func (c *Core) Urgent() (ahead int, announced bool) {
+	if c.oob.recvPos > c.position {
+		ahead = int(c.oob.recvPos - c.position)
+	}
+	return ahead, c.oob.announced
+}
 
 // HandleCompletion handles a completion of the connection's queue pair.
 func (c *Core) HandleCompletion(wc *verbs.WC) {
@@ -54,6 +50,24 @@ func (c *Core) HandleCompletion(wc *verbs.WC) {
 	}
 	if c.started {
 		c.postPending()
+	}
+}
+
+// handleSendCompletion handles a successful send completion.
+func (c *Core) handleSendCompletion(wc *verbs.WC) {
+	switch k, value := splitWRID(wc.WRID); {
+	case k == kindData && c.started:
+		c.sender.CompleteUpTo(value)
+	case k == kindControl:
+		c.handleControlDone(value)
+	case k == kindRead && c.sourceRead.reading:
+		c.handleSourceReadDone()
+	case k == kindWrite && c.peerSink.writing:
+		c.handleSinkWriteDone()
+	case k == kindAlive && c.probing:
+		c.probing, c.flushed = false, value == probeAfterLast
+	default:
+		c.Fail(errUnposted)
 	}
 }
 
@@ -74,24 +88,6 @@ func (c *Core) handleFailure(wc *verbs.WC) {
 		return
 	}
 	c.Fail(fmt.Errorf("%w: %w", ErrReset, wc.Err()))
-}
-
-// handleSendCompletion handles a successful send completion.
-func (c *Core) handleSendCompletion(wc *verbs.WC) {
-	switch k, value := splitWRID(wc.WRID); {
-	case k == kindData && c.started:
-		c.sender.CompleteUpTo(value)
-	case k == kindControl:
-		c.handleControlDone(value)
-	case k == kindRead && c.sourceRead.reading:
-		c.handleSourceReadDone()
-	case k == kindWrite && c.peerSink.writing:
-		c.handleSinkWriteDone()
-	case k == kindAlive && c.probing:
-		c.probing, c.flushed = false, value == probeAfterLast
-	default:
-		c.Fail(errUnposted)
-	}
 }
 
 // handleReceive handles a receive completion.
@@ -130,6 +126,38 @@ func (c *Core) handleReceive(wc *verbs.WC) {
 	}
 }
 
+// handleRingWrite handles data that the peer has written to the local ring.
+func (c *Core) handleRingWrite(imm bsdh.Imm, n int) {
+	r, ok := c.receiver.(flow.RingReceiver)
+	if !ok {
+		c.violation("RDMA WRITE with immediate data in a connection without a ring")
+		return
+	}
+	if !c.checkDataAllowed("ring write") {
+		return
+	}
+	if err := r.Deliver(int(imm.Offset()), n); err != nil {
+		c.violation("ring write of %d bytes at offset %d: %v", n, imm.Offset(), err)
+		return
+	}
+	c.noteRingPressure(r)
+	c.recordData(n, imm.Urgent())
+}
+
+// handleBrief handles a Data message whose header is immediate data and reports whether it keeps
+// the slot.
+func (c *Core) handleBrief(b bsdh.ShortHeader, payload []byte, slot int) (keeps bool) {
+	if !c.peer.ShortHeaders {
+		c.violation("SEND with immediate data not negotiated")
+		return false
+	}
+	if room := cap(payload) - bsdh.HeaderBytes; len(payload) > room { // the slot also has space for a header
+		c.violation("Data message with a short header of %d bytes exceeds the receive of %d", len(payload), room)
+		return false
+	}
+	return c.updateCreditsAndDispatch(b.Header(c.received, c.credits.LastSeq(), len(payload)), payload, slot)
+}
+
 // handleMessage handles a message with the standard's header (BSDH) and reports whether it keeps
 // the slot.
 func (c *Core) handleMessage(b []byte, slot int) (keeps bool) {
@@ -160,80 +188,6 @@ func (c *Core) updateCreditsAndDispatch(h bsdh.Header, body []byte, slot int) (k
 	return c.dispatchMessage(h, body, slot)
 }
 
-// handleBrief handles a Data message whose header is immediate data and reports whether it keeps
-// the slot.
-func (c *Core) handleBrief(b bsdh.ShortHeader, payload []byte, slot int) (keeps bool) {
-	if !c.peer.ShortHeaders {
-		c.violation("SEND with immediate data not negotiated")
-		return false
-	}
-	if room := cap(payload) - bsdh.HeaderBytes; len(payload) > room { // the slot also has space for a header
-		c.violation("Data message with a short header of %d bytes exceeds the receive of %d", len(payload), room)
-		return false
-	}
-	return c.updateCreditsAndDispatch(b.Header(c.received, c.credits.LastSeq(), len(payload)), payload, slot)
-}
-
-// handleRingWrite handles data that the peer has written to the local ring.
-func (c *Core) handleRingWrite(imm bsdh.Imm, n int) {
-	r, ok := c.receiver.(flow.RingReceiver)
-	if !ok {
-		c.violation("RDMA WRITE with immediate data in a connection without a ring")
-		return
-	}
-	if !c.checkDataAllowed("ring write") {
-		return
-	}
-	if err := r.Deliver(int(imm.Offset()), n); err != nil {
-		c.violation("ring write of %d bytes at offset %d: %v", n, imm.Offset(), err)
-		return
-	}
-	c.noteRingPressure(r)
-	c.recordData(n, imm.Urgent())
-}
-
-// handleData handles a Data message with a header and reports whether it keeps the slot.
-func (c *Core) handleData(h bsdh.Header, payload []byte, slot int) (keeps bool) {
-	r, ok := c.receiver.(*flow.CreditReceiver)
-	if !ok {
-		c.violation("Data message of %d bytes with flow control %v", len(payload), c.peer.FlowControl)
-		return false
-	}
-	if !c.checkDataAllowed("Data message") {
-		return false
-	}
-	if err := r.Deliver(slot, payload); err != nil {
-		c.violation("%v", err)
-		return false
-	}
-	c.recordData(len(payload), h.Flags&bsdh.OOBPresent != 0)
-	return true
-}
-
-// checkDataAllowed reports whether data is valid in the current state; otherwise it fails the
-// connection.
-func (c *Core) checkDataAllowed(what string) bool {
-	switch {
-	case c.peerClosed:
-		c.violation("%s after DisConn", what)
-	case c.peerSource.live:
-		c.violation("%s while a SrcAvail is outstanding", what)
-	default:
-		return true
-	}
-	return false
-}
-
-// recordData counts n bytes of delivered data.
-func (c *Core) recordData(n int, urgent bool) {
-	c.carrying++
-	c.stats.addReceived(n)
-	if urgent {
-		c.oob.recordArrival(c.position + uint64(c.receiver.Buffered()))
-	}
-	c.endCrossedSink()
-}
-
 // dispatchMessage handles a message by its ID and reports whether it keeps the slot.
 func (c *Core) dispatchMessage(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	ext, payload := body[:h.MID.Extended()], body[h.MID.Extended():]
@@ -261,7 +215,7 @@ func (c *Core) dispatchMessage(h bsdh.Header, body []byte, slot int) (keeps bool
 	case bsdh.MIDAbortConn:
 		c.Fail(ErrAborted)
 	case bsdh.MIDSrcAvail:
-		return c.handleSrcAvail(ext, payload, slot)
+		return c.handleSrcAvail(ext, payload) && len(payload) > 0 && c.deliverInline(payload, slot)
 	case bsdh.MIDSinkAvail:
 		c.handleSinkAvail(ext, payload)
 	case bsdh.MIDRdmaRdCompl:
@@ -297,6 +251,34 @@ func (c *Core) dispatchMessage(h bsdh.Header, body []byte, slot int) (keeps bool
 	return false
 }
 
+// handleData handles a Data message with a header and reports whether it keeps the slot.
+func (c *Core) handleData(h bsdh.Header, payload []byte, slot int) (keeps bool) {
+	r, ok := c.receiver.(*flow.CreditReceiver)
+	if !ok {
+		c.violation("Data message of %d bytes with flow control %v", len(payload), c.peer.FlowControl)
+		return false
+	}
+	if !c.checkDataAllowed("Data message") {
+		return false
+	}
+	if err := r.Deliver(slot, payload); err != nil {
+		c.violation("%v", err)
+		return false
+	}
+	c.recordData(len(payload), h.Flags&bsdh.OOBPresent != 0)
+	return true
+}
+
+// deliverInline delivers the data that a SrcAvail carries.
+func (c *Core) deliverInline(payload []byte, slot int) (keeps bool) {
+	if err := c.receiver.(*flow.CreditReceiver).Deliver(slot, payload); err != nil {
+		c.violation("%v", err)
+		return false
+	}
+	c.recordData(len(payload), false)
+	return true
+}
+
 // handleRingUpdate handles a RingUpdate, the peer's report of free bytes.
 func (c *Core) handleRingUpdate(freed uint64) {
 	s, ok := c.sender.(*flow.RDMASender)
@@ -308,4 +290,28 @@ func (c *Core) handleRingUpdate(freed uint64) {
 	if !s.SetFreed(freed) {
 		c.violation("RingUpdate of %d bytes, more than were sent", freed)
 	}
+}
+
+// checkDataAllowed reports whether data is valid in the current state; otherwise it fails the
+// connection.
+func (c *Core) checkDataAllowed(what string) bool {
+	switch {
+	case c.peerClosed:
+		c.violation("%s after DisConn", what)
+	case c.peerSource.live:
+		c.violation("%s while a SrcAvail is outstanding", what)
+	default:
+		return true
+	}
+	return false
+}
+
+// recordData counts n bytes of delivered data.
+func (c *Core) recordData(n int, urgent bool) {
+	c.carrying++
+	c.stats.addReceived(n)
+	if urgent {
+		c.oob.recordArrival(c.position + uint64(c.receiver.Buffered()))
+	}
+	c.endCrossedSink()
 }

@@ -6,27 +6,6 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A kind is the kind of a send request, in the top byte of its WRID.
-type kind uint8
-
-const (
-	kindData    kind = 1 + iota // value: position after the last byte
-	kindControl                 // value: number of control messages posted
-	kindRead                    // RDMA READ of the peer's memory
-	kindWrite                   // RDMA WRITE to the peer's memory
-	kindAlive                   // probe; see SendKeepAlive
-)
-
-func (k kind) wrid(value uint64) uint64 { return uint64(k)<<56 | value }
-
-func splitWRID(wrid uint64) (kind, uint64) { return kind(wrid >> 56), wrid & (1<<56 - 1) }
-
-// stageSGE stores e until the request that refers to it is posted.
-func (c *Core) stageSGE(e verbs.SGE) []verbs.SGE {
-	c.sges = append(c.sges, e)
-	return c.sges[len(c.sges)-1 : len(c.sges) : len(c.sges)]
-}
-
 // Write accepts as much of p as the flow control allows and returns the number of bytes. 0 means
 // that the caller must wait for a completion. While memory is offered Write accepts nothing,
 // because later data must follow the offered bytes.
@@ -54,6 +33,21 @@ func (c *Core) write(p []byte, urgent bool) (n int) {
 	return n
 }
 
+// SendUrgent is like Write with the last byte of p urgent: the peer's application is notified of
+// it as early as possible. If it accepts fewer bytes than len(p), call it again with the rest.
+func (c *Core) SendUrgent(p []byte) int {
+	if c.err != nil || c.closing || len(p) == 0 {
+		return 0
+	}
+	if !c.oob.isPending() {
+		c.oob.announcedToPeer = false
+	}
+	c.oob.unwritten = true
+	n := c.write(p, true)
+	c.buildRequests() // send at least the announcement
+	return n
+}
+
 // Writable reports whether Write would accept data.
 func (c *Core) Writable() bool { return c.sender.Free() > 0 && !c.offer.live }
 
@@ -76,9 +70,26 @@ func (c *Core) Flush() {
 	c.buildRequests()
 }
 
-// Sends returns the send requests to post, in order. The slice is valid until the next call of a
-// method; the memory that the requests refer to belongs to the Core until they complete.
-func (c *Core) Sends() []verbs.SendWR { return c.out }
+// RequestReceiveUpdate makes the peer report its receives, until the next Write, whenever data
+// ahead has used up the receives it reported. It returns true if CanOffer and CanOfferSink may
+// become true. Call it when mayLend prevents an offer.
+func (c *Core) RequestReceiveUpdate() bool {
+	if c.mayLend() || c.err != nil || c.closing {
+		return false
+	}
+	c.receiveQuery.wantLend, c.receiveQuery.due = true, true
+	c.buildRequests()
+	return true
+}
+
+// postPending refills the receives and builds all requests that are due.
+func (c *Core) postPending() {
+	if c.err == nil {
+		c.refillReceives()
+		c.scheduleCreditUpdate()
+		c.buildRequests()
+	}
+}
 
 // buildRequests builds the send requests that are allowed: data in order, with the ordered
 // control messages in their place, unordered ones first.
@@ -96,6 +107,14 @@ func (c *Core) buildRequests() {
 	c.sendReceiveQuery()
 	c.postCreditUpdate()
 	c.requestFinalAck()
+}
+
+// owesSourceReply reports whether the peer waits for the end of an RDMA READ or for a reply to
+// its SrcAvailCancel. With NIC flow control the reply is queued behind the data in the adapter;
+// no more data may be posted ahead of it, because the peer must spill all of it.
+func (c *Core) owesSourceReply() bool {
+	return c.peer.FlowControl == flow.NIC && (c.peerSource.live && c.peerSource.cancelled ||
+		len(c.controls.unordered) > 0 && (c.isQueued(bsdh.MIDRdmaRdCompl) || c.isQueued(bsdh.MIDSendSm)))
 }
 
 // postData builds the request for a data message.
@@ -137,17 +156,31 @@ func (c *Core) postData(m flow.Message) {
 	c.out = append(c.out, wr)
 }
 
-// header returns the header of the next message, which advertises the local receives.
-func (c *Core) header(id bsdh.MID, payload int, seq uint32) bsdh.Header {
-	c.advertised.record(c.received, c.slots.posted)
-	c.stats.CreditUpdates++
-	h := bsdh.Header{
-		MID: id, Bufs: uint16(c.advertised.count), Seq: seq, Ack: c.received,
-		Len: uint32(bsdh.HeaderBytes + id.Extended() + payload),
+// SendKeepAlive probes the peer's adapter by an RDMA WRITE of no bytes. It sends no SDP message
+// and does not involve the peer's software. Without an acknowledgement the queue pair fails. It
+// returns false if a probe is outstanding.
+func (c *Core) SendKeepAlive() bool {
+	if c.probing || c.err != nil || !c.started {
+		return false
 	}
-	if c.oob.isPending() {
-		h.Flags |= bsdh.OOBPending
-		c.oob.announcedToPeer = true
+	c.sendProbe(0)
+	return true
+}
+
+// requestFinalAck sends a probe after the last byte, whose acknowledgement covers all data.
+func (c *Core) requestFinalAck() {
+	if c.closingWithoutDisConn && !c.probing && !c.flushed && c.sender.Unposted() == 0 && !c.offer.live && !c.peerSink.writing {
+		c.sendProbe(probeAfterLast)
 	}
-	return h
+}
+
+// probeAfterLast is the value of the probe after the last byte; see requestFinalAck.
+const probeAfterLast = 1
+
+func (c *Core) sendProbe(value uint64) {
+	c.probing = true
+	c.out = append(c.out, verbs.SendWR{
+		WRID: kindAlive.wrid(value), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
+		RemoteAddr: c.peer.Addr, RKey: c.peer.RKey,
+	})
 }

@@ -1,10 +1,6 @@
 package protocol
 
-import (
-	"slices"
-
-	"github.com/softrnic/softrnic/verbs"
-)
+import "slices"
 
 // slots are the receive buffers of a connection. Large ones hold a data message with its header;
 // small ones are for modes whose data does not arrive in messages. When the large slots are
@@ -107,21 +103,4 @@ func (s *slots) release(slot int) {
 		slot = int(s.generation) | slot&slotMask
 	}
 	s.freeList = append(s.freeList, uint32(slot))
-}
-
-// prepareReceives prepares up to n more receives.
-func (c *Core) prepareReceives(n int) {
-	for ; n > 0; n-- {
-		slot, ok := c.slots.alloc()
-		if !ok {
-			return
-		}
-		b, i := c.slots.find(slot)
-		c.in = append(c.in, verbs.RecvWR{WRID: uint64(slot), SGList: c.stageSGE(b.mem.SGE(b.off+i*b.stride, b.stride))})
-	}
-}
-
-// refillReceives prepares the number of receives that the flow control requires.
-func (c *Core) refillReceives() {
-	c.prepareReceives(c.receiver.Receives() - c.slots.posted)
 }

@@ -101,3 +101,39 @@ func newPeer(p Peer, e bsdh.Extension) (Peer, error) {
 	}
 	return p, nil
 }
+
+// New returns a Core with its initial receives in Receives. Call [Core.Start] before any other
+// method but Receives and ClearPosted.
+func New(cfg Config) *Core {
+	c := &Core{cfg: cfg}
+	c.controls.depth = ControlQueue
+	c.slots.init(&cfg)
+	c.prepareReceives(cfg.initialReceives())
+	return c
+}
+
+// Start begins the data transfer with the negotiated parameters.
+func (c *Core) Start(p Peer) {
+	c.peer, c.started = p, true
+	c.credits.Start(p.Bufs)
+	c.mode = newModes(p.FlowControl)
+	cfg := &c.cfg
+	c.ring.size, c.ring.maxSize = len(cfg.Ring.Bytes)-cfg.RingSlack(), cfg.ringCapacity()
+	switch p.FlowControl {
+	case flow.Credit:
+		c.slots.dropSmall()
+		c.bufSize.start(cfg, &p)
+		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, c.PeerBufferBytes(), cfg.Queue, &c.credits)
+		c.receiver = flow.NewCreditReceiver(cfg.largeReceives())
+	case flow.RDMA:
+		c.sender = flow.NewRDMASender(cfg.Send.Bytes[:cfg.ringCapacity()], cfg.initialRing(), int(p.Ring), cfg.Queue, &c.credits)
+		c.receiver = flow.NewRDMAReceiver(cfg.Ring.Bytes, cfg.Receives)
+	case flow.NIC:
+		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ringCapacity()], cfg.initialRing(), int(p.Ring), int(p.Window), cfg.Queue)
+		c.receiver = flow.NewNICReceiver(cfg.Ring.Bytes, cfg.Window, cfg.Receives)
+	}
+	c.advertised.count = c.slots.posted // advertised by Hello or HelloAck
+	c.refillReceives()
+	c.scheduleCreditUpdate()
+	c.buildRequests()
+}

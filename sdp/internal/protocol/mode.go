@@ -5,53 +5,6 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 )
 
-// modes are the transfer modes of both directions.
-type modes struct {
-	send, recv bsdh.Mode
-	unacked    bool   // the peer has not acknowledged the last local ModeChange of send
-	posted     bool   // that ModeChange has been posted
-	changeSeq  uint32 // its sequence number
-}
-
-// recordModeChange records that a ModeChange is posted as message seq.
-func (m *modes) recordModeChange(seq uint32) {
-	if m.unacked && !m.posted {
-		m.posted, m.changeSeq = true, seq
-	}
-}
-
-// handleAck applies the acknowledgement of all messages up to seq.
-func (m *modes) handleAck(seq uint32) {
-	if m.unacked && m.posted && int32(seq-m.changeSeq) >= 0 {
-		m.unacked = false
-	}
-}
-
-// newModes returns the initial modes: combined with Credit, as in the standard, and permanently
-// pipelined between peers with a ring.
-func newModes(d flow.Control) modes {
-	if d == flow.Credit {
-		return modes{send: bsdh.Combined, recv: bsdh.Combined}
-	}
-	return modes{send: bsdh.Pipelined, recv: bsdh.Pipelined}
-}
-
-// modeChangeAllowed implements the standard's table of mode changes. The source may change from
-// combined to buffered or pipelined, and from pipelined to combined; the sink from buffered to
-// combined.
-func modeChangeAllowed(bySource bool, from, to bsdh.Mode) bool {
-	if !bySource {
-		return from == bsdh.Buffered && to == bsdh.Combined
-	}
-	switch from {
-	case bsdh.Combined:
-		return to == bsdh.Buffered || to == bsdh.Pipelined
-	case bsdh.Pipelined:
-		return to == bsdh.Combined
-	}
-	return false
-}
-
 // ChangeMode changes the mode of the local direction or, with SendHalf, requests a change of the
 // peer's. It returns false if the change is not allowed now: with a ring, while memory is
 // offered, or by the table of mode changes.

@@ -8,29 +8,6 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// controls are the control messages, queued and posted.
-type controls struct {
-	ordered         []control // in order with data
-	unordered       []control // not ordered with data
-	creditUpdateDue bool      // a credit update should be sent
-
-	inline [ControlQueue][MaxInline]byte // buffer of message n at index n modulo ControlQueue
-	depth  uint64                        // maximum number of messages posted and not completed
-	sent   uint64                        // number posted since the connection began
-	done   uint64                        // number completed
-}
-
-type control struct {
-	id    bsdh.MID
-	flags bsdh.Flags
-	ext   [24]byte
-	extra []byte // payload
-}
-
-// maxQueuedControls bounds the queued messages. Between conforming peers at most one message of
-// each kind is queued.
-const maxQueuedControls = 32
-
 // isOrdered reports whether messages of a kind must keep their order relative to data.
 func isOrdered(id bsdh.MID) bool {
 	switch id {
@@ -39,6 +16,10 @@ func isOrdered(id bsdh.MID) bool {
 	}
 	return false
 }
+
+// maxQueuedControls bounds the queued messages. Between conforming peers at most one message of
+// each kind is queued.
+const maxQueuedControls = 32
 
 // queueControl queues a message, or fails the connection if the peer provokes too many.
 func (c *Core) queueControl(m control) {
@@ -126,6 +107,20 @@ func (c *Core) canPostControl(m *control) bool {
 	return c.canSpendCredit(c.peer.Dialed)
 }
 
+// canSpendCredit reports whether a credit is available for a message. Unless last is set, the
+// last credit is reserved for messages that advertise new receives.
+func (c *Core) canSpendCredit(last bool) bool {
+	left := c.credits.Available()
+	return left >= flow.ReservedCredits || left == 1 && (last || c.unadvertised() > 0)
+}
+
+// unadvertised returns the number of posted receives that the peer does not know of.
+func (c *Core) unadvertised() int { return c.slots.posted - c.advertisedLeft() }
+
+// advertisedLeft returns the number of messages that the peer may still send by the last
+// advertisement.
+func (c *Core) advertisedLeft() int { return c.advertised.count - int(c.received-c.advertised.atSeq) }
+
 func (c *Core) postControl(m *control) {
 	q := &c.controls
 	seq := c.credits.NextSeq()
@@ -164,7 +159,28 @@ func (c *Core) postControl(m *control) {
 	c.out = append(c.out, wr)
 }
 
-func (q *controls) isFull() bool { return q.sent-q.done >= q.depth }
+// header returns the header of the next message, which advertises the local receives.
+func (c *Core) header(id bsdh.MID, payload int, seq uint32) bsdh.Header {
+	c.advertised.record(c.received, c.slots.posted)
+	c.stats.CreditUpdates++
+	h := bsdh.Header{
+		MID: id, Bufs: uint16(c.advertised.count), Seq: seq, Ack: c.received,
+		Len: uint32(bsdh.HeaderBytes + id.Extended() + payload),
+	}
+	if c.oob.isPending() {
+		h.Flags |= bsdh.OOBPending
+		c.oob.announcedToPeer = true
+	}
+	return h
+}
+
+// switchPeerRing directs later data to the peer's new ring, when the RingSwitched is posted.
+func (c *Core) switchPeerRing() {
+	next := c.ring.next
+	c.ring.peerPending = false
+	c.peer.Ring, c.peer.RKey, c.peer.Addr = next.Ring, next.RKey, next.Addr
+	c.sender.(interface{ SwitchRing(remote int) }).SwitchRing(int(next.Ring))
+}
 
 // handleControlDone handles the completion of all control messages up to number n.
 func (c *Core) handleControlDone(n uint64) {
