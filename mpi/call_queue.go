@@ -39,7 +39,7 @@ func (q *callQueue) remove(k *call) {
 	more := len(q.calls) > 0
 	q.mu.Unlock()
 	if more {
-		k.comm.base.Engine.Do(func(*protocol.Core) {}) // wakes the next call
+		k.comm.Engine.Do(func(*protocol.Core) {}) // wakes the next call
 	}
 }
 
@@ -59,7 +59,7 @@ func (t queueTurn) Ready() bool { return t.comm.callQueue.front() == t.call }
 // waitTurn waits until the call is at the front of the queue, and locks the RDMA channel that
 // nonblocking calls share.
 func (k *call) waitTurn() error {
-	if err := k.comm.base.Engine.Wait(context.Background(), queueTurn{k}); err != nil {
+	if err := k.comm.Engine.Wait(context.Background(), queueTurn{k}); err != nil {
 		return err
 	}
 	k.net.channel = k.comm.channels.getOrCreate(&k.comm.channels.nonblocking, k.comm)
@@ -73,9 +73,9 @@ func (t queueTurn) DescribeWait() deadlock.Call {
 	at, c := t.collectivePosition(), t.comm
 	d := deadlock.Call{What: at.String(), Comm: c.Name(), Collective: &at, Aside: t.isUnattended(), Any: true,
 		Why: fmt.Sprintf("after call #%d", uint32(c.callQueue.front().net.tag)&maxSeq)}
-	all, _ := c.base.SourceRanks(match.Envelope{Source: match.Any})
+	all, _ := c.SourceRanks(match.Envelope{Source: match.Any})
 	for _, rank := range all {
-		if rank != c.base.Engine.Rank() {
+		if rank != c.Engine.Rank() {
 			d.For = append(d.For, rank)
 		}
 	}

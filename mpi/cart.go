@@ -3,6 +3,8 @@ package mpi
 import (
 	"fmt"
 	"slices"
+
+	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
 // Cart is a communicator with a Cartesian topology. The ranks are in row-major order: the last
@@ -15,14 +17,9 @@ type Cart struct {
 	grid *grid
 }
 
-// grid is the topology of a Cart.
-type grid struct {
-	comm    *Comm
-	dims    []int
-	periods []bool
+func newCart(c *Comm, dims []int, periods []bool) Cart {
+	return Cart{c, &grid{c.base.Rank, dims, periods}}
 }
-
-func newCart(c *Comm, dims []int, periods []bool) Cart { return Cart{c, &grid{c, dims, periods}} }
 
 // DimsCreate returns the dimensions of a grid of the given number of ranks (MPI_Dims_create).
 // It fills in the dimensions that are 0, as equal as possible, in decreasing order.
@@ -169,15 +166,6 @@ func (g Cart) Coords(rank int) ([]int, error) {
 	return g.grid.coordsOf(rank), nil
 }
 
-func (g *grid) coordsOf(rank int) []int {
-	at := make([]int, len(g.dims))
-	for i := len(at) - 1; i >= 0; i-- {
-		at[i] = rank % g.dims[i]
-		rank /= g.dims[i]
-	}
-	return at
-}
-
 // RankOf returns the rank at the given coordinates (MPI_Cart_rank). In a periodic dimension a
 // coordinate may be any number.
 func (g Cart) RankOf(coords ...int) (int, error) {
@@ -194,21 +182,6 @@ func (g Cart) RankOf(coords ...int) (int, error) {
 	return rank, nil
 }
 
-// rankOf returns the rank at the given coordinates, ProcNull outside of the grid.
-func (g *grid) rankOf(coords []int) (rank int) {
-	for i, x := range coords {
-		n := g.dims[i]
-		if g.periods[i] {
-			x = (x%n + n) % n
-		}
-		if x < 0 || x >= n {
-			return ProcNull
-		}
-		rank = rank*n + x
-	}
-	return rank
-}
-
 // Shift returns the source and the destination of this rank when all ranks send by ranks along
 // a dimension (MPI_Cart_shift), ProcNull beyond the edge.
 func (g Cart) Shift(dim, by int) (source, dest int, err error) {
@@ -220,15 +193,6 @@ func (g Cart) Shift(dim, by int) (source, dest int, err error) {
 	}
 	source, dest = g.grid.shiftRanks(dim, by)
 	return source, dest, nil
-}
-
-func (g *grid) shiftRanks(dim, by int) (source, dest int) {
-	at := g.coordsOf(g.comm.base.Rank)
-	x := at[dim]
-	at[dim] = x + by
-	dest = g.rankOf(at)
-	at[dim] = x - by
-	return g.rankOf(at), dest
 }
 
 // Sub partitions the grid into grids of the remaining dimensions (MPI_Cart_sub) and returns the
@@ -264,4 +228,37 @@ func (g Cart) Sub(remain []bool) (Cart, error) {
 		}
 	}
 	return newCart(c, dims, periods), nil
+}
+
+// The neighbors of a rank are two in each dimension, the lower one first (MPI 4.1, 8.6). Their
+// blocks in a buffer lie in this order. The block of a neighbor beyond the edge is not written.
+
+// NeighborAllgather sends a buffer to each neighbor (MPI_Neighbor_allgather).
+func (g Cart) NeighborAllgather(send, recv Buffer) error {
+	return g.runBlocking(neighborOp(coll.Allgather, g.grid, send, recv))
+}
+
+// NeighborAlltoall sends a block to each neighbor (MPI_Neighbor_alltoall).
+func (g Cart) NeighborAlltoall(send, recv Buffer) error {
+	return g.runBlocking(neighborOp(coll.Alltoall, g.grid, send, recv))
+}
+
+// IneighborAllgather starts a NeighborAllgather (MPI_Ineighbor_allgather).
+func (g Cart) IneighborAllgather(send, recv Buffer) (*Request, error) {
+	return g.startNonblocking(neighborOp(coll.Allgather, g.grid, send, recv))
+}
+
+// IneighborAlltoall starts a NeighborAlltoall (MPI_Ineighbor_alltoall).
+func (g Cart) IneighborAlltoall(send, recv Buffer) (*Request, error) {
+	return g.startNonblocking(neighborOp(coll.Alltoall, g.grid, send, recv))
+}
+
+// NeighborAllgatherInit makes a persistent NeighborAllgather (MPI_Neighbor_allgather_init).
+func (g Cart) NeighborAllgatherInit(send, recv Buffer) (*Request, error) {
+	return g.newPersistentCall(neighborOp(coll.Allgather, g.grid, send, recv))
+}
+
+// NeighborAlltoallInit makes a persistent NeighborAlltoall (MPI_Neighbor_alltoall_init).
+func (g Cart) NeighborAlltoallInit(send, recv Buffer) (*Request, error) {
+	return g.newPersistentCall(neighborOp(coll.Alltoall, g.grid, send, recv))
 }

@@ -4,46 +4,58 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
-// The neighbors of a rank are two in each dimension, the lower one first (MPI 4.1, 8.6). Their
-// blocks in a buffer lie in this order. The block of a neighbor beyond the edge is not written.
-
-// NeighborAllgather sends a buffer to each neighbor (MPI_Neighbor_allgather).
-func (g Cart) NeighborAllgather(send, recv Buffer) error {
-	return g.runBlocking(g.neighborOp(coll.Allgather, send, recv))
+// grid is a Cartesian topology. Its ranks are in row-major order.
+type grid struct {
+	rank    int // of this process
+	dims    []int
+	periods []bool // by dimension: the last point is adjacent to the first
 }
 
-// NeighborAlltoall sends a block to each neighbor (MPI_Neighbor_alltoall).
-func (g Cart) NeighborAlltoall(send, recv Buffer) error {
-	return g.runBlocking(g.neighborOp(coll.Alltoall, send, recv))
+// coordsOf returns the coordinates of a rank.
+func (g *grid) coordsOf(rank int) []int {
+	at := make([]int, len(g.dims))
+	for i := len(at) - 1; i >= 0; i-- {
+		at[i] = rank % g.dims[i]
+		rank /= g.dims[i]
+	}
+	return at
 }
 
-// IneighborAllgather starts a NeighborAllgather (MPI_Ineighbor_allgather).
-func (g Cart) IneighborAllgather(send, recv Buffer) (*Request, error) {
-	return g.startNonblocking(g.neighborOp(coll.Allgather, send, recv))
+// rankOf returns the rank at the given coordinates, ProcNull outside of the grid.
+func (g *grid) rankOf(coords []int) (rank int) {
+	for i, x := range coords {
+		n := g.dims[i]
+		if g.periods[i] {
+			x = (x%n + n) % n
+		}
+		if x < 0 || x >= n {
+			return comm.ProcNull
+		}
+		rank = rank*n + x
+	}
+	return rank
 }
 
-// IneighborAlltoall starts a NeighborAlltoall (MPI_Ineighbor_alltoall).
-func (g Cart) IneighborAlltoall(send, recv Buffer) (*Request, error) {
-	return g.startNonblocking(g.neighborOp(coll.Alltoall, send, recv))
+// shiftRanks returns the source and the destination of this rank when all ranks send by ranks
+// along a dimension, ProcNull beyond the edge.
+func (g *grid) shiftRanks(dim, by int) (source, dest int) {
+	at := g.coordsOf(g.rank)
+	x := at[dim]
+	at[dim] = x + by
+	dest = g.rankOf(at)
+	at[dim] = x - by
+	return g.rankOf(at), dest
 }
 
-// NeighborAllgatherInit makes a persistent NeighborAllgather (MPI_Neighbor_allgather_init).
-func (g Cart) NeighborAllgatherInit(send, recv Buffer) (*Request, error) {
-	return g.newPersistentCall(g.neighborOp(coll.Allgather, send, recv))
-}
-
-// NeighborAlltoallInit makes a persistent NeighborAlltoall (MPI_Neighbor_alltoall_init).
-func (g Cart) NeighborAlltoallInit(send, recv Buffer) (*Request, error) {
-	return g.newPersistentCall(g.neighborOp(coll.Alltoall, send, recv))
-}
-
-func (g Cart) neighborOp(collective coll.Collective, send, recv Buffer) collectiveOp {
-	o := collectiveOp{collective: collective, grid: g.grid, send: send.data, recv: recv.data}
-	if g.grid == nil {
-		o.grid, o.argErr = &grid{}, errNullComm
+// neighborOp returns a neighborhood call. g is nil for the null communicator.
+func neighborOp(collective coll.Collective, g *grid, send, recv Buffer) collectiveOp {
+	o := collectiveOp{collective: collective, grid: g, send: send.data, recv: recv.data}
+	if g == nil {
+		o.grid, o.argErr = &grid{}, comm.ErrNull
 	}
 	return o
 }
@@ -61,7 +73,7 @@ func (g *grid) validateNeighbors(o *collectiveOp) error {
 		out *= n
 	}
 	if out != in || n > 0 && in%n != 0 {
-		return fmt.Errorf("%w: %d elements to send, %d to receive: want equal blocks for %d neighbors", ErrCount, out, in, n)
+		return fmt.Errorf("%w: %d elements to send, %d to receive: want equal blocks for %d neighbors", datatype.ErrCount, out, in, n)
 	}
 	if in == 0 {
 		return nil
@@ -70,7 +82,7 @@ func (g *grid) validateNeighbors(o *collectiveOp) error {
 		return err
 	}
 	if buffersOverlap(o.send, o.recv) {
-		return fmt.Errorf("%w: send and receive buffers overlap", ErrBuffer)
+		return fmt.Errorf("%w: send and receive buffers overlap", datatype.ErrLayout)
 	}
 	return nil
 }
@@ -93,19 +105,19 @@ func (g *grid) exchangeBlocks(n *callNet, collective coll.Collective, send, recv
 	var requests []coll.Request
 	for d := range g.dims {
 		before, behind := g.shiftRanks(d, 1)
-		if behind != ProcNull {
+		if behind != comm.ProcNull {
 			requests = append(requests, n.Irecv(behind, piece(2*d+1)))
 		}
-		if before != ProcNull {
+		if before != comm.ProcNull {
 			requests = append(requests, n.Irecv(before, piece(2*d)))
 		}
 	}
 	for d := range g.dims {
 		before, behind := g.shiftRanks(d, 1)
-		if before != ProcNull {
+		if before != comm.ProcNull {
 			requests = append(requests, n.Isend(before, ours(2*d)))
 		}
-		if behind != ProcNull {
+		if behind != comm.ProcNull {
 			requests = append(requests, n.Isend(behind, ours(2*d+1)))
 		}
 	}

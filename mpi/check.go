@@ -26,7 +26,7 @@ type callRecord struct {
 // checkAgreement compares the call with those of the other ranks, if Options.Check is set.
 func (k *call) checkAgreement() error {
 	c := k.comm
-	if !c.world.o.Check {
+	if !c.job.Check {
 		return nil
 	}
 	tag := k.net.tag
@@ -48,7 +48,7 @@ func (k *call) checkAgreement() error {
 
 // allgatherRecords exchanges one record of each rank.
 func allgatherRecords[T any](k *call, mine *T) ([]T, error) {
-	all := make([]T, k.comm.base.Size)
+	all := make([]T, k.comm.Size)
 	send, err := binary.Append(nil, binary.LittleEndian, mine)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (k *call) compareRecords(mine *callRecord) error {
 		}
 		list = append(list, fmt.Sprintf("%s called %v", deadlock.FormatRanks(ranksByCall[rec]), &rec))
 	}
-	return fmt.Errorf("%w: %s", ErrMismatch, strings.Join(list, "; "))
+	return fmt.Errorf("%w: %s", coll.ErrMismatch, strings.Join(list, "; "))
 }
 
 // maxDifferences is the maximum number of differences in an error text.
@@ -122,7 +122,7 @@ func trimNUL(b []byte) string { return strings.TrimRight(string(b), "\x00") }
 // newRecord returns the record of the call.
 func (k *call) newRecord() (r callRecord) {
 	o := &k.op
-	copy(r.Name[:], o.callName())
+	copy(r.Name[:], o.Name())
 	r.Root = -1
 	if r.Refused = k.argErr != nil; r.Refused {
 		return r
@@ -151,7 +151,7 @@ func (k *call) newRecord() (r callRecord) {
 // commonBuffer returns a buffer that has the same size at all ranks, and the number of blocks
 // that it consists of, 0 if there is no such buffer.
 func (k *call) commonBuffer() (b datatype.Buffer, pieces int) {
-	o, n := &k.op, k.comm.base.Size
+	o, n := &k.op, k.comm.Size
 	switch {
 	case o.grid != nil:
 		return o.recv, 2 * len(o.grid.dims)

@@ -23,7 +23,7 @@ type blockMismatch struct {
 // compareBlocks returns an ErrMismatch at all ranks if a rank sends another the wrong type or
 // number of elements.
 func (k *call) compareBlocks() error {
-	n := k.comm.base.Size
+	n := k.comm.Size
 	sent, expected := make([]datatype.Signature, n), make([]datatype.Signature, n)
 	for r := range n {
 		sent[r], expected[r] = k.bufferTo(r).Signature().Normalize(), k.bufferFrom(r).Signature().Normalize()
@@ -57,14 +57,14 @@ func (k *call) compareBlocks() error {
 		}
 	}
 	if list != nil {
-		return fmt.Errorf("%w: %s: %s", ErrMismatch, k.op.callName(), strings.Join(list, "; "))
+		return fmt.Errorf("%w: %s: %s", coll.ErrMismatch, k.op.Name(), strings.Join(list, "; "))
 	}
 	return nil
 }
 
 // bufferTo returns the block that this rank sends to another.
 func (k *call) bufferTo(to int) (b datatype.Buffer) {
-	o, us := &k.op, k.comm.base.Rank
+	o, us := &k.op, k.comm.Rank
 	switch o.collective {
 	case coll.Gatherv:
 		if to != o.root {
@@ -93,7 +93,7 @@ func (k *call) bufferTo(to int) (b datatype.Buffer) {
 
 // bufferFrom returns the block that this rank receives from another.
 func (k *call) bufferFrom(from int) (b datatype.Buffer) {
-	o, us := &k.op, k.comm.base.Rank
+	o, us := &k.op, k.comm.Rank
 	switch o.collective {
 	case coll.Gatherv:
 		if us != o.root {

@@ -1,7 +1,5 @@
 package mpi
 
-import "github.com/softrnic/softrnic/mpi/internal/coll"
-
 // Collective calls are made by all ranks of a communicator in the same order.
 //
 // The blocks of the ranks in a buffer have equal size and lie in rank order, or lie where
@@ -91,29 +89,28 @@ func (c *Comm) Scan(send, recv Buffer, op Op) error { return c.runBlocking(scanO
 // written.
 func (c *Comm) Exscan(send, recv Buffer, op Op) error { return c.runBlocking(exscanOp(send, recv, op)) }
 
-// runBlocking executes a blocking call.
-func (c *Comm) runBlocking(o collectiveOp) error {
-	if err := c.runCollective(&o); err != nil {
-		return c.fail(o.callName(), o.describeRoot(), err)
+// callState returns the state for collective calls, nil for the null communicator.
+func (c *Comm) callState() *collectiveComm {
+	if c.isNull() {
+		return nil
 	}
-	return nil
+	return c.calls
 }
 
-// runCollective executes a blocking call without wrapping its error.
-func (c *Comm) runCollective(o *collectiveOp) error {
-	k, err := c.beginCall(o)
-	if err == nil {
-		err = k.runBlocking()
-		c.endCall(k, err)
+// runBlocking executes a blocking call.
+func (c *Comm) runBlocking(o collectiveOp) error {
+	if err := c.callState().Run(&o); err != nil {
+		return c.fail(o.Name(), o.Root(), err)
 	}
-	return err
+	return nil
 }
 
 // rejectCollective returns the error of a call with invalid arguments. With Options.Check it
 // notifies the other ranks.
 func (c *Comm) rejectCollective(op string, err error) error {
 	if !c.isNull() && c.world.o.Check {
-		err = c.runCollective(&collectiveOp{collective: coll.Barrier, calledAs: op, argErr: err})
+		o := rejectedOp(op, err)
+		err = c.calls.Run(&o)
 	}
 	return c.fail(op, "", err)
 }

@@ -34,20 +34,6 @@ type sharedMemory struct {
 	err     error           // first failed wait; the ranks may be in different rounds since
 }
 
-// onOneNode reports whether all ranks are on one node and may share memory.
-func (c *Comm) onOneNode() bool {
-	if c.world.o.NoShared || c.base.Size < 2 {
-		return false
-	}
-	m := c.world.manager
-	for r := 1; r < c.base.Size; r++ {
-		if m.Node(c.base.WorldRank(r)) != m.Node(c.base.WorldRank(0)) {
-			return false
-		}
-	}
-	return true
-}
-
 // SharedBytes implements coll.SharedMemoryNet. Nonblocking calls do not use shared memory, because several may
 // be in progress; nor do the messages that compare calls, because other ranks may make theirs
 // in nonblocking calls.
@@ -55,7 +41,7 @@ func (n *callNet) SharedBytes() int {
 	if c := n.comm; !c.sharesNode || n.call.op.form != blocking || c.fixedTag != 0 || n.tag&checkTag != 0 {
 		return 0
 	}
-	return boardSlotSize(n.comm.base.Size)
+	return boardSlotSize(n.comm.Size)
 }
 
 // Board implements coll.SharedMemoryNet.
@@ -75,10 +61,10 @@ func (k *call) openBoard() *shm.Board {
 	c, s := k.comm, &k.comm.sharedMemory
 	s.mu.Lock()
 	if s.board == nil && !s.unavailable && k.round >= boardThreshold {
-		room := boardSlotSize(c.base.Size)
+		room := boardSlotSize(c.Size)
 		var seg *shm.Segment
-		if seg, s.unavailable = k.createSegment(shm.BoardSize(c.base.Size, room)); seg != nil {
-			s.board = shm.NewBoard(seg.Bytes(), c.base.Size, room, c.base.Rank)
+		if seg, s.unavailable = k.createSegment(shm.BoardSize(c.Size, room)); seg != nil {
+			s.board = shm.NewBoard(seg.Bytes(), c.Size, room, c.Rank)
 			s.seg, s.cleanup = seg, runtime.AddCleanup(c, func(seg *shm.Segment) { _ = seg.Close() }, seg)
 		}
 	}
@@ -97,7 +83,7 @@ func (k *call) closeBoard() {
 		look := s.calls%spinsPerPoll == 0
 		s.mu.Unlock()
 		if look {
-			k.comm.base.Engine.PollOnce()
+			k.comm.Engine.PollOnce()
 		}
 	}
 	k.net.board = boardCall{}

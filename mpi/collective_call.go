@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -12,7 +13,7 @@ import (
 // call is a collective call in progress: the state of the algorithm, its messages and scratch
 // memory. A communicator recycles its calls.
 type call struct {
-	comm      *Comm
+	comm      *collectiveComm
 	op        collectiveOp
 	argErr    error // error of its arguments, or nil
 	alg       coll.Call
@@ -24,18 +25,18 @@ type call struct {
 	round     uint64                       // sequence number among all calls of the communicator, from 1
 
 	sendParts, recvParts []coll.Part
-	sends, recvs         [][]byte        // blocks of Alltoallw
-	counts               []int           // counts of ReduceScatter, in bytes
-	packed               [][]byte        // scratch memory of packed buffers
-	background           *backgroundCall // state of a nonblocking call, or nil
-	persistentChannel    *rdmaChannel    // RDMA channel of a persistent call
+	sends, recvs         [][]byte     // blocks of Alltoallw
+	counts               []int        // counts of ReduceScatter, in bytes
+	packed               [][]byte     // scratch memory of packed buffers
+	background           *background  // state of a nonblocking call, or nil
+	persistentChannel    *rdmaChannel // RDMA channel of a persistent call
 }
 
 // newCall allocates a call.
-func (c *Comm) newCall() *call {
+func (c *collectiveComm) newCall() *call {
 	k := &call{comm: c}
 	k.net.comm, k.net.call = c, k
-	k.alg = coll.Call{Net: &k.net, Memory: &k.scratch, Choices: c.world.o.choices, Processors: c.cpus}
+	k.alg = coll.Call{Net: &k.net, Memory: &k.scratch, Choices: c.job.Choices, Processors: c.processors}
 	k.reducer.Reduce = func(inout, in []byte) error { return k.op.reduceOp.Apply(k.reduceBuffer().Kind(), inout, in) }
 	return k
 }
@@ -46,18 +47,21 @@ const maxIdleCalls = 16
 // beginCall starts a call: it validates the arguments and takes the next sequence number. With
 // Options.Check a call with invalid arguments is started, too, so that the other ranks learn of
 // it.
-func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
-	if err := c.checkUsable(); err != nil {
+func (c *collectiveComm) beginCall(o *collectiveOp) (*call, error) {
+	if c == nil {
+		return nil, comm.ErrNull
+	}
+	if err := c.usable(); err != nil {
 		return nil, err
 	}
-	argErr := c.validateCollective(o)
-	if argErr != nil && !c.world.o.Check {
+	argErr := c.validate(o)
+	if argErr != nil && !c.job.Check {
 		return nil, argErr
 	}
 	c.mu.Lock()
-	if c.base.Freed.Load() {
+	if c.Freed.Load() {
 		c.mu.Unlock()
-		return nil, ErrFreed
+		return nil, comm.ErrFreed
 	}
 	var k *call
 	if n := len(c.idleCalls) - 1; n >= 0 {
@@ -67,7 +71,7 @@ func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 	c.activeCalls++
 	c.seq++
 	c.callCount++
-	c.lastCall = o.callName()
+	c.lastCall = o.Name()
 	tag := int32(c.seq & maxSeq)
 	if c.fixedTag != 0 {
 		tag = c.fixedTag
@@ -76,13 +80,13 @@ func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 		k = c.newCall()
 	}
 	k.op, k.net.tag, k.argErr, k.round = *o, tag, argErr, c.callCount
-	if k.signature = 0; c.base.Size > 1 && !c.world.o.Check {
+	if k.signature = 0; c.Size > 1 && !c.job.Check {
 		k.signature = k.newSignature()
 	}
 	var mismatch *callMismatch
 	isNew := false
-	if c.fixedTag == 0 && c.base.Size > 1 && k.signature != 0 {
-		mismatch, isNew = c.log.recordStart(k, c.base.Rank)
+	if c.fixedTag == 0 && c.Size > 1 && k.signature != 0 {
+		mismatch, isNew = c.log.recordStart(k, c.Rank)
 	}
 	k.mismatch.Store(mismatch)
 	k.net.endedRanks.Store(nil)
@@ -92,7 +96,7 @@ func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 	}
 	c.mu.Unlock()
 	if isNew {
-		c.base.Engine.Do(func(core *protocol.Core) { c.broadcastMismatch(core, mismatch) })
+		c.Engine.Do(func(core *protocol.Core) { c.broadcastMismatch(core, mismatch) })
 	}
 	return k, nil
 }
@@ -106,7 +110,7 @@ func (k *call) isUnattended() bool { return k.background != nil && k.background.
 
 // endCall ends a call. A failed call is not recycled, because its messages may still be in
 // flight.
-func (c *Comm) endCall(k *call, err error) {
+func (c *collectiveComm) endCall(k *call, err error) {
 	if k.isQueued() {
 		c.callQueue.remove(k)
 	}
@@ -118,7 +122,7 @@ func (c *Comm) endCall(k *call, err error) {
 	}
 	k.closeBoard()
 	if k.persistentChannel != nil {
-		c.world.channels.closeChannel(k.persistentChannel)
+		c.job.channels.closeChannel(k.persistentChannel)
 		k.persistentChannel = nil
 	}
 	c.mu.Lock()
@@ -143,22 +147,22 @@ func (k *call) releaseBuffers() {
 	k.packed = k.packed[:0]
 }
 
-// runBlocking compares the call with those of the other ranks if Options.Check is set, and executes it.
-func (k *call) runBlocking() error {
+// run compares the call with those of the other ranks if Options.Check is set, and executes it.
+func (k *call) run() error {
 	if err := k.checkAgreement(); err != nil {
 		return err
 	}
 	if k.alg.Last = k.op.isFinalize; k.op.isFinalize {
 		k.net.tag |= persistentTag // a tag that no blocking call uses
 	}
-	if err := k.executeAlgorithm(); err != nil || k.op.isFinalize { // a late mismatch does not make the last barrier fail
+	if err := k.execute(); err != nil || k.op.isFinalize { // a late mismatch does not make the last barrier fail
 		return err
 	}
-	return k.comm.lateMismatch()
+	return k.comm.LateMismatch()
 }
 
-// executeAlgorithm runs the algorithm on contiguous memory and unpacks the result.
-func (k *call) executeAlgorithm() error {
+// execute runs the algorithm on contiguous memory and unpacks the result.
+func (k *call) execute() error {
 	o := &k.op
 	if err := k.resultError(nil); err != nil {
 		return err
@@ -182,7 +186,7 @@ func (k *call) executeAlgorithm() error {
 	if k.closeChannel(err); err != nil {
 		return err
 	}
-	if o.collective != coll.Bcast || o.root != k.comm.base.Rank {
+	if o.collective != coll.Bcast || o.root != k.comm.Rank {
 		unpackBuffer(o.recv, recv)
 	}
 	return nil
@@ -198,7 +202,7 @@ func (k *call) resultError(err error) error {
 	k.comm.mu.Lock()
 	k.comm.log.clearLate(mismatch)
 	k.comm.mu.Unlock()
-	if err == nil || errors.Is(err, ErrMismatch) {
+	if err == nil || errors.Is(err, coll.ErrMismatch) {
 		return mismatch
 	}
 	return errors.Join(mismatch, err)
@@ -214,7 +218,7 @@ func (k *call) reduceBuffer() datatype.Buffer {
 
 // runAlgorithm runs the collective on contiguous memory.
 func (k *call) runAlgorithm(send, recv []byte) error {
-	o, d, rank := &k.op, &k.alg, k.comm.base.Rank
+	o, d, rank := &k.op, &k.alg, k.comm.Rank
 	if o.grid != nil {
 		return o.grid.exchangeBlocks(&k.net, o.collective, send, recv)
 	}
@@ -288,9 +292,9 @@ func (k *call) runReduction(send, recv []byte) error {
 		for _, n := range o.sendLayout.counts {
 			k.counts = append(k.counts, n*k.reducer.Size)
 		}
-		return d.ReduceScatter(send, recv[:k.counts[k.comm.base.Rank]], k.counts, k.reducer)
+		return d.ReduceScatter(send, recv[:k.counts[k.comm.Rank]], k.counts, k.reducer)
 	case coll.ReduceScatterBlock:
-		return d.ReduceScatterBlock(send, recv[:len(send)/k.comm.base.Size], k.reducer)
+		return d.ReduceScatterBlock(send, recv[:len(send)/k.comm.Size], k.reducer)
 	case coll.Scan:
 		return d.Scan(send, recv, k.reducer)
 	default:
@@ -342,7 +346,7 @@ func unpackBuffer(b datatype.Buffer, mem []byte) {
 
 // rankBlock returns the block of a rank in memory of equal blocks.
 func (k *call) rankBlock(mem []byte, rank int) []byte {
-	n := len(mem) / k.comm.base.Size
+	n := len(mem) / k.comm.Size
 	return mem[rank*n:][:n:n]
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/match"
@@ -49,21 +50,21 @@ func (d *callMismatch) Error() string {
 	case !d.Signature.sameCall(d.OtherSignature):
 		text = describeMismatch(int(d.Rank), d.Signature, int(d.Other), d.OtherSignature)
 	case d.Sends < 0:
-		text = fmt.Sprintf("rank %d has completed %s and sent nothing to rank %d", d.Rank, d.Signature.callName(), d.Other)
+		text = fmt.Sprintf("rank %d has completed %s and sent nothing to rank %d", d.Rank, d.Signature.Name(), d.Other)
 	case d.Expects < 0:
-		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects none", d.Rank, d.Sends, d.Signature.callName(), d.Other)
+		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects none", d.Rank, d.Sends, d.Signature.Name(), d.Other)
 	default:
-		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects %d", d.Rank, d.Sends, d.Signature.callName(), d.Other, d.Expects)
+		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects %d", d.Rank, d.Sends, d.Signature.Name(), d.Other, d.Expects)
 	}
-	return fmt.Sprintf("%v: in call #%d %s", ErrMismatch, d.Number, text)
+	return fmt.Sprintf("%v: in call #%d %s", coll.ErrMismatch, d.Number, text)
 }
 
 // Unwrap returns ErrMismatch, and ErrTruncated if a block is too long.
 func (d *callMismatch) Unwrap() []error {
 	if d.Signature.sameCall(d.OtherSignature) && d.Expects >= 0 && d.Sends > d.Expects {
-		return []error{ErrMismatch, ErrTruncated}
+		return []error{coll.ErrMismatch, protocol.ErrTruncated}
 	}
-	return []error{ErrMismatch}
+	return []error{coll.ErrMismatch}
 }
 
 // A knownCall is the knowledge of a rank about one call of a communicator.
@@ -141,12 +142,12 @@ func (l *callLog) recordEnd(k *call, err error) (leftover bool) {
 }
 
 // findLeftover finds an unexpected message of a complete call and reports it as a mismatch.
-func (c *Comm) findLeftover(number uint32, signature callSignature) {
-	c.base.Engine.Do(func(core *protocol.Core) {
+func (c *collectiveComm) findLeftover(number uint32, signature callSignature) {
+	c.Engine.Do(func(core *protocol.Core) {
 		var d *callMismatch
 		core.EachMessage(func(m *protocol.Message, _ bool) bool {
-			if e := m.Envelope; e.Context == c.base.ContextID+1 && uint32(e.Tag)&maxSeq == number && e.Tag&groupTag != groupTag {
-				d = &callMismatch{Number: number, Rank: uint32(c.base.LocalRank(int(e.Source))), Other: uint32(c.base.Rank), Signature: signature, OtherSignature: signature, Sends: int64(m.Length), Expects: -1}
+			if e := m.Envelope; e.Context == c.ContextID+1 && uint32(e.Tag)&maxSeq == number && e.Tag&groupTag != groupTag {
+				d = &callMismatch{Number: number, Rank: uint32(c.LocalRank(int(e.Source))), Other: uint32(c.Rank), Signature: signature, OtherSignature: signature, Sends: int64(m.Length), Expects: -1}
 			}
 			return d == nil
 		})
@@ -176,8 +177,8 @@ func (l *callLog) recordMismatch(d *callMismatch, last uint32) bool {
 	return true
 }
 
-// lateMismatch returns, once, the mismatch of a call that was complete when it was found.
-func (c *Comm) lateMismatch() error {
+// LateMismatch returns, once, the mismatch of a call that was complete when it was found.
+func (c *collectiveComm) LateMismatch() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if d := c.log.lateMismatch; d != nil {
@@ -196,7 +197,7 @@ func (l *callLog) clearLate(d *callMismatch) {
 
 // reportMismatch records a mismatch and notifies the other ranks if it is new. The caller
 // holds the engine's lock.
-func (c *Comm) reportMismatch(core *protocol.Core, d *callMismatch) {
+func (c *collectiveComm) reportMismatch(core *protocol.Core, d *callMismatch) {
 	c.mu.Lock()
 	isNew := c.log.recordMismatch(d, c.seq&maxSeq)
 	c.mu.Unlock()
@@ -207,22 +208,22 @@ func (c *Comm) reportMismatch(core *protocol.Core, d *callMismatch) {
 
 // broadcastMismatch sends a mismatch to all other ranks. The caller holds the engine's
 // lock.
-func (c *Comm) broadcastMismatch(core *protocol.Core, d *callMismatch) {
-	for r := range c.base.Size {
-		if r != c.base.Rank {
-			c.sendMismatch(core, c.base.WorldRank(r), d)
+func (c *collectiveComm) broadcastMismatch(core *protocol.Core, d *callMismatch) {
+	for r := range c.Size {
+		if r != c.Rank {
+			c.sendMismatch(core, c.WorldRank(r), d)
 		}
 	}
 }
 
 // sendMismatch sends a mismatch to a rank of the job.
-func (c *Comm) sendMismatch(core *protocol.Core, rank int, d *callMismatch) {
+func (c *collectiveComm) sendMismatch(core *protocol.Core, rank int, d *callMismatch) {
 	payload, _ := binary.Append(nil, binary.LittleEndian, d) // d has a fixed size
-	c.world.detector.SendMismatch(core, rank, c.base.ContextID, payload)
+	c.job.detector.SendMismatch(core, rank, c.ContextID, payload)
 }
 
 // handleMismatch handles a packet of sendMismatch.
-func (j *job) handleMismatch(h *envelope.Header, payload []byte) error {
+func (j *collectiveJob) handleMismatch(h *envelope.Header, payload []byte) error {
 	d := new(callMismatch)
 	if _, err := binary.Decode(payload, binary.LittleEndian, d); err != nil {
 		return err
@@ -232,7 +233,7 @@ func (j *job) handleMismatch(h *envelope.Header, payload []byte) error {
 		j.comms.addEarlyMismatch(uint32(h.ID), d)
 		return nil
 	}
-	if d.Number <= maxSeq && int64(d.Rank) < int64(c.base.Size) && int64(d.Other) < int64(c.base.Size) {
+	if d.Number <= maxSeq && int64(d.Rank) < int64(c.Size) && int64(d.Other) < int64(c.Size) {
 		c.mu.Lock()
 		c.log.recordMismatch(d, c.seq&maxSeq)
 		c.mu.Unlock()
@@ -240,23 +241,23 @@ func (j *job) handleMismatch(h *envelope.Header, payload []byte) error {
 	return nil
 }
 
-// compareMessage implements protocol.Core.OnSignature: it compares the call of a message with the
+// CompareMessage implements protocol.Core.OnSignature: it compares the call of a message with the
 // known call of its sequence number.
-func (j *job) compareMessage(from int, e match.Envelope, signature uint64, r *protocol.Request) {
+func (j *collectiveJob) CompareMessage(from int, e match.Envelope, signature uint64, r *protocol.Request) {
 	if e.Context&1 == 0 || e.Tag&groupTag == groupTag {
 		return
 	}
 	if c := j.comms.get(e.Context &^ 1); c != nil {
-		c.compareCall(j.eng.Core(), from, uint32(e.Tag)&maxSeq, callSignature(signature), r == nil)
+		c.compareCall(j.engine.Core(), from, uint32(e.Tag)&maxSeq, callSignature(signature), r == nil)
 	}
 }
 
 // compareCall compares the call of a rank of the job with the known call of its number.
 // unexpected reports that a message of it had no receive; if the call is complete at this rank,
 // that message is a mismatch.
-func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, signature callSignature, unexpected bool) {
-	rank := c.base.LocalRank(from)
-	if rank < 0 || rank >= c.base.Size || c.world.o.Check {
+func (c *collectiveComm) compareCall(core *protocol.Core, from int, number uint32, signature callSignature, unexpected bool) {
+	rank := c.LocalRank(from)
+	if rank < 0 || rank >= c.Size || c.job.Check {
 		return
 	}
 	signature = signature.withoutElementKind()
@@ -284,10 +285,10 @@ func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, signatu
 
 // compareEarly compares the unexpected messages that arrived before this rank made the
 // communicator.
-func (c *Comm) compareEarly(core *protocol.Core) {
+func (c *collectiveComm) compareEarly(core *protocol.Core) {
 	var early []*protocol.Message
 	core.EachMessage(func(m *protocol.Message, _ bool) bool {
-		if m.Envelope.Context == c.base.ContextID+1 && m.Envelope.Tag&groupTag != groupTag && m.Signature() != 0 {
+		if m.Envelope.Context == c.ContextID+1 && m.Envelope.Tag&groupTag != groupTag && m.Signature() != 0 {
 			early = append(early, m)
 		}
 		return true
@@ -309,7 +310,7 @@ func (k *call) encodeProbe() []byte {
 }
 
 // handleCallProbe handles a liveness probe of a rank that waits for us in a collective call.
-func (j *job) handleCallProbe(core *protocol.Core, from int, h *envelope.Header, payload []byte) error {
+func (j *collectiveJob) handleCallProbe(from int, h *envelope.Header, payload []byte) error {
 	var p callProbe
 	if _, err := binary.Decode(payload, binary.LittleEndian, &p); err != nil {
 		return err
@@ -318,6 +319,7 @@ func (j *job) handleCallProbe(core *protocol.Core, from int, h *envelope.Header,
 	if c == nil || p.Signature == 0 || p.Number > maxSeq {
 		return nil
 	}
+	core := j.engine.Core()
 	c.compareCall(core, from, p.Number, p.Signature, false)
 	c.mu.Lock()
 	known := c.log.lookup(p.Number, c.seq&maxSeq)
@@ -338,7 +340,7 @@ func (j *job) handleCallProbe(core *protocol.Core, from int, h *envelope.Header,
 
 // handleCallEnded handles the reply of a rank that has completed the call in which we wait for
 // it. All its messages have arrived: they precede the reply.
-func (j *job) handleCallEnded(from int, h *envelope.Header, payload []byte) error {
+func (j *collectiveJob) handleCallEnded(from int, h *envelope.Header, payload []byte) error {
 	var p callProbe
 	if _, err := binary.Decode(payload, binary.LittleEndian, &p); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // callNet is the view that an algorithm has of a communicator during one call: messages with a
 // tag of their own. It implements coll.Net and its extensions.
 type callNet struct {
-	comm     *Comm
+	comm     *collectiveComm
 	call     *call
 	tag      int32
 	channel  *rdmaChannel // RDMA channel opened by the call, or nil
@@ -39,8 +39,8 @@ type netMessage struct {
 	err     error // error before the start
 }
 
-func (n *callNet) Rank() int { return n.comm.base.Rank }
-func (n *callNet) Size() int { return n.comm.base.Size }
+func (n *callNet) Rank() int { return n.comm.Rank }
+func (n *callNet) Size() int { return n.comm.Size }
 
 // Isend implements coll.Net.
 func (n *callNet) Isend(to int, b []byte) coll.Request { return n.isendTagged(to, b, n.tag) }
@@ -48,9 +48,9 @@ func (n *callNet) Isend(to int, b []byte) coll.Request { return n.isendTagged(to
 // isendTagged starts a send with another tag.
 func (n *callNet) isendTagged(to int, b []byte, tag int32) coll.Request {
 	m := n.newMessage()
-	m.p.Envelope = match.Envelope{Context: n.comm.base.ContextID + 1, Tag: tag}
-	m.p.Dest, m.p.Buf, m.p.Signature = n.comm.base.WorldRank(to), b, n.signatureFor(tag)|n.elementKind((*call).bufferTo, to)
-	m.err = n.comm.base.Engine.Send(&m.p)
+	m.p.Envelope = match.Envelope{Context: n.comm.ContextID + 1, Tag: tag}
+	m.p.Dest, m.p.Buf, m.p.Signature = n.comm.WorldRank(to), b, n.signatureFor(tag)|n.elementKind((*call).bufferTo, to)
+	m.err = n.comm.Engine.Send(&m.p)
 	return m
 }
 
@@ -61,9 +61,9 @@ func (n *callNet) Irecv(from int, b []byte) coll.Request { return n.irecvTagged(
 func (n *callNet) irecvTagged(from int, b []byte, tag int32) coll.Request {
 	m := n.newMessage()
 	m.receive = true
-	m.p.Envelope = match.Envelope{Context: n.comm.base.ContextID + 1, Source: int32(n.comm.base.WorldRank(from)), Tag: tag}
+	m.p.Envelope = match.Envelope{Context: n.comm.ContextID + 1, Source: int32(n.comm.WorldRank(from)), Tag: tag}
 	m.p.Buf, m.p.Signature = b, n.signatureFor(tag)|n.elementKind((*call).bufferFrom, from)
-	if m.err = n.comm.base.Engine.Receive(&m.p); m.p.WasUnexpected && m.p.Signature != 0 {
+	if m.err = n.comm.Engine.Receive(&m.p); m.p.WasUnexpected && m.p.Signature != 0 {
 		n.unexpected++
 	}
 	return m
@@ -90,7 +90,7 @@ func (n *callNet) Ready() bool {
 	}
 	for len(n.waiting) > 0 {
 		if m := n.waiting[0].(*netMessage); !n.isDone(m) {
-			n.failure = n.comm.base.Engine.Core().SourceError(match.Envelope{Source: match.Any}, n.comm.base.WorldRanks)
+			n.failure = n.comm.Engine.Core().SourceError(match.Envelope{Source: match.Any}, n.comm.WorldRanks)
 			return n.failure != nil || n.neverArrives(m)
 		}
 		n.waiting = n.waiting[1:]
@@ -107,8 +107,8 @@ func (n *callNet) neverArrives(m *netMessage) bool {
 		return false
 	}
 	k := n.call
-	d := &callMismatch{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.base.LocalRank(source)), Other: uint32(n.comm.base.Rank), Signature: k.signature, OtherSignature: k.signature, Sends: -1}
-	n.comm.reportMismatch(n.comm.base.Engine.Core(), d)
+	d := &callMismatch{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.LocalRank(source)), Other: uint32(n.comm.Rank), Signature: k.signature, OtherSignature: k.signature, Sends: -1}
+	n.comm.reportMismatch(n.comm.Engine.Core(), d)
 	n.failure = d
 	return true
 }
@@ -152,7 +152,7 @@ func (n *callNet) Wait(rs ...coll.Request) error {
 		}
 	}
 	n.waiting, n.failure = rs, nil
-	err := n.comm.base.Engine.Wait(context.Background(), n)
+	err := n.comm.Engine.Wait(context.Background(), n)
 	n.waiting = nil
 	if err != nil {
 		return err
@@ -174,17 +174,17 @@ func (n *callNet) Wait(rs ...coll.Request) error {
 // messageResult returns the error of a message that is done.
 func (n *callNet) messageResult(m *netMessage) error {
 	theirs := callSignature(m.p.SentSignature)
-	truncated := errors.Is(m.p.Err, ErrTruncated)
+	truncated := errors.Is(m.p.Err, protocol.ErrTruncated)
 	switch {
 	case m.p.Err != nil && !truncated:
 		return m.p.Err
 	case !m.receive || m.p.Bytes == len(m.p.Buf) && !truncated && callSignature(m.p.Signature).sameCall(theirs):
 		return nil
 	}
-	d := &callMismatch{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.base.LocalRank(int(m.p.Received.Source))), Other: uint32(n.comm.base.Rank),
+	d := &callMismatch{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.LocalRank(int(m.p.Received.Source))), Other: uint32(n.comm.Rank),
 		Signature: cmp.Or(theirs, n.callSignature()), OtherSignature: callSignature(m.p.Signature), Sends: int64(m.p.Length()), Expects: int64(len(m.p.Buf))}
 	if n.comm.fixedTag == 0 && n.call.signature != 0 {
-		n.comm.base.Engine.Do(func(core *protocol.Core) { n.comm.reportMismatch(core, d) })
+		n.comm.Engine.Do(func(core *protocol.Core) { n.comm.reportMismatch(core, d) })
 	}
 	return d
 }
@@ -192,7 +192,7 @@ func (n *callNet) messageResult(m *netMessage) error {
 // cancelReceives cancels the receives of a failed call. Its other messages complete later, in
 // memory that is not reused.
 func (n *callNet) cancelReceives() {
-	n.comm.base.Engine.Do(func(core *protocol.Core) {
+	n.comm.Engine.Do(func(core *protocol.Core) {
 		for _, m := range n.messages {
 			core.Cancel(&m.p)
 		}

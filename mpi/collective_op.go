@@ -21,7 +21,7 @@ type collectiveOp struct {
 	isFinalize             bool   // the barrier of Finalize, which no other call matches
 	argErr                 error  // error of the arguments that the caller has found
 	argsHash               uint16 // hash of the arguments of a call that makes a communicator, or 0
-	inPlace                bool   // set by validateCollective
+	inPlace                bool   // set by validate
 }
 
 // blockLayout lists the blocks of the ranks in a buffer, in elements.
@@ -45,8 +45,8 @@ var collectiveNames = func() (list [persistent + 1][len(collectiveShapes)]string
 	return list
 }()
 
-// callName returns the name of the call in errors.
-func (o *collectiveOp) callName() string {
+// Name returns the name of the call in errors.
+func (o *collectiveOp) Name() string {
 	switch {
 	case o.calledAs != "":
 		return o.calledAs
@@ -56,8 +56,8 @@ func (o *collectiveOp) callName() string {
 	return collectiveNames[o.form][o.collective]
 }
 
-// describeRoot returns the root for errors, "" if the call has none.
-func (o *collectiveOp) describeRoot() string {
+// Root returns the root for errors, "" if the call has none.
+func (o *collectiveOp) Root() string {
 	if !collectiveShapes[o.collective].rooted {
 		return ""
 	}
@@ -104,6 +104,16 @@ var collectiveShapes = [...]struct {
 
 func barrierOp() collectiveOp {
 	return collectiveOp{collective: coll.Barrier}
+}
+
+// finalizeOp returns the barrier of Finalize, which no other call matches.
+func finalizeOp() collectiveOp {
+	return collectiveOp{collective: coll.Barrier, calledAs: "finalize", isFinalize: true}
+}
+
+// rejectedOp returns a call whose arguments are invalid. Only with Options.Check it is executed.
+func rejectedOp(name string, err error) collectiveOp {
+	return collectiveOp{collective: coll.Barrier, calledAs: name, argErr: err}
 }
 
 func bcastOp(b Buffer, root int) collectiveOp {

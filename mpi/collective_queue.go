@@ -13,7 +13,7 @@ import (
 // CanQueue implements coll.SharedQueueNet. Nonblocking calls get their channel when they reach the front
 // of the queue.
 func (n *callNet) CanQueue() bool {
-	_, ok := n.comm.base.Engine.Fabric().(*rdma.Fabric)
+	_, ok := n.comm.Engine.Fabric().(*rdma.Fabric)
 	return ok && (n.call.isQueued() || n.CanWrite())
 }
 
@@ -30,10 +30,10 @@ func (n *callNet) OpenQueue(send, recv []byte) error {
 	}
 	l := n.channel
 	var err error
-	ends := make([]byte, 2*n.comm.base.Size*endpointSize)
+	ends := make([]byte, 2*n.comm.Size*endpointSize)
 	end := func(rank, way int) []byte { return ends[(2*rank+way)*endpointSize:][:endpointSize] }
 	first := l.queue == nil
-	n.comm.base.Engine.Do(func(*protocol.Core) {
+	n.comm.Engine.Do(func(*protocol.Core) {
 		if err = l.broken; err == nil {
 			_, _, err = l.sendRegistration.register(n.comm, send)
 		}
@@ -43,11 +43,11 @@ func (n *callNet) OpenQueue(send, recv []byte) error {
 		if err != nil || !first {
 			return
 		}
-		l.queue, err = n.comm.base.Engine.Fabric().(*rdma.Fabric).NewQueue()
-		for r := 0; r < n.comm.base.Size && err == nil; r++ {
-			if r != n.comm.base.Rank {
+		l.queue, err = n.comm.Engine.Fabric().(*rdma.Fabric).NewQueue()
+		for r := 0; r < n.comm.Size && err == nil; r++ {
+			if r != n.comm.Rank {
 				var at verbs.Endpoint
-				at, err = l.queue.Endpoint(n.comm.base.WorldRank(r))
+				at, err = l.queue.Endpoint(n.comm.WorldRank(r))
 				text, _ := at.MarshalText()
 				copy(end(r, 0), text)
 			}
@@ -57,20 +57,20 @@ func (n *callNet) OpenQueue(send, recv []byte) error {
 		return err
 	}
 	var rs []coll.Request
-	for r := range n.comm.base.Size {
-		if r != n.comm.base.Rank {
+	for r := range n.comm.Size {
+		if r != n.comm.Rank {
 			rs = append(rs, n.Irecv(r, end(r, 1)), n.Isend(r, end(r, 0)))
 		}
 	}
 	if err := n.Wait(rs...); err != nil {
 		return err
 	}
-	n.comm.base.Engine.Do(func(*protocol.Core) {
-		for r := 0; r < n.comm.base.Size && err == nil; r++ {
-			if r != n.comm.base.Rank {
+	n.comm.Engine.Do(func(*protocol.Core) {
+		for r := 0; r < n.comm.Size && err == nil; r++ {
+			if r != n.comm.Rank {
 				var other verbs.Endpoint
 				if err = other.UnmarshalText(bytes.TrimRight(end(r, 1), "\x00")); err == nil {
-					err = l.queue.Connect(n.comm.base.WorldRank(r), other)
+					err = l.queue.Connect(n.comm.WorldRank(r), other)
 				}
 			}
 		}
@@ -85,7 +85,7 @@ func (n *callNet) PostShared(b []byte) coll.Request {
 
 // SendShared implements coll.SharedQueueNet.
 func (n *callNet) SendShared(to int, b []byte) coll.Request {
-	return n.startQueued(b, n.comm.base.WorldRank(to), func(then func(error)) error { return n.channel.queue.Send(n.comm.base.WorldRank(to), b, then) })
+	return n.startQueued(b, n.comm.WorldRank(to), func(then func(error)) error { return n.channel.queue.Send(n.comm.WorldRank(to), b, then) })
 }
 
 // startQueued starts an operation of the channel's queue. job is the destination rank, or -1
@@ -93,11 +93,11 @@ func (n *callNet) SendShared(to int, b []byte) coll.Request {
 func (n *callNet) startQueued(b []byte, job int, begin func(then func(error)) error) coll.Request {
 	m := n.newMessage()
 	m.p.Dest, m.p.Buf = job, b
-	n.comm.base.Engine.Do(func(*protocol.Core) {
+	n.comm.Engine.Do(func(*protocol.Core) {
 		m.err = begin(func(err error) {
 			m.p.Done = true
 			if err != nil {
-				m.p.Err = fmt.Errorf("%w: %w", ErrLost, err)
+				m.p.Err = fmt.Errorf("%w: %w", protocol.ErrLost, err)
 			}
 		})
 	})

@@ -53,7 +53,7 @@ var callNames = func() []string {
 	for form := range collectiveNames {
 		for _, collective := range []coll.Collective{coll.Allgather, coll.Alltoall} {
 			o := collectiveOp{collective: collective, form: forms[form], grid: &grid{}}
-			list = append(list, o.callName())
+			list = append(list, o.Name())
 		}
 	}
 	return append(list, derivedCallNames...)
@@ -102,7 +102,7 @@ func (k *call) newSignature() callSignature {
 	switch {
 	case o.collective == coll.Gatherv || o.collective == coll.Scatterv: // blocks of one kind and different sizes
 		b = o.send
-		if o.inPlace && o.collective == coll.Gatherv || o.collective == coll.Scatterv && o.root != k.comm.base.Rank {
+		if o.inPlace && o.collective == coll.Gatherv || o.collective == coll.Scatterv && o.root != k.comm.Rank {
 			b = o.recv
 		}
 		return s | dataSignature(b.Signature())>>countBits<<countBits
@@ -198,7 +198,7 @@ func (s callSignature) opField() int    { return s.bitField(opShift, opBits) }
 func (s callSignature) kindField() int  { return s.bitField(kindShift, kindBits) }
 func (s callSignature) countField() int { return s.bitField(0, countBits) }
 
-func (s callSignature) callName() string {
+func (s callSignature) Name() string {
 	if n := s.callNumber(); n < len(callNames) {
 		return callNames[n]
 	}
@@ -273,9 +273,9 @@ func (s callSignature) String() string {
 	aspects := s.describeFields()
 	with := slices.DeleteFunc(aspects[:], func(a string) bool { return a == "" })
 	if len(with) == 0 {
-		return s.callName()
+		return s.Name()
 	}
-	return s.callName() + " with " + strings.Join(with, ", ")
+	return s.Name() + " with " + strings.Join(with, ", ")
 }
 
 // describeMismatch describes the difference of the calls of two ranks.
@@ -293,5 +293,5 @@ func describeMismatch(rank int, call callSignature, other int, theirs callSignat
 	if here == nil {
 		here, there = []string{"other arguments"}, []string{"others"}
 	}
-	return fmt.Sprintf("rank %d calls %s with %s, rank %d with %s", rank, call.callName(), strings.Join(here, ", "), other, strings.Join(there, ", "))
+	return fmt.Sprintf("rank %d calls %s with %s, rank %d with %s", rank, call.Name(), strings.Join(here, ", "), other, strings.Join(there, ", "))
 }

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -10,9 +11,12 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
-// validateCollective checks the arguments of a call and drops buffers that are not significant
+// errRoot is the error of a root that is not a rank of the communicator.
+var errRoot = errors.New("mpi: invalid root")
+
+// validate checks the arguments of a call and drops buffers that are not significant
 // at this rank.
-func (c *Comm) validateCollective(o *collectiveOp) error {
+func (c *collectiveComm) validate(o *collectiveOp) error {
 	switch {
 	case o.argErr != nil:
 		return o.argErr
@@ -21,10 +25,10 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 	}
 	s := &collectiveShapes[o.collective]
 	if s.rooted {
-		if o.root < 0 || o.root >= c.base.Size {
-			return fmt.Errorf("%w: %d, want [0, %d)", ErrRoot, o.root, c.base.Size)
+		if o.root < 0 || o.root >= c.Size {
+			return fmt.Errorf("%w: %d, want [0, %d)", errRoot, o.root, c.Size)
 		}
-		if o.root != c.base.Rank {
+		if o.root != c.Rank {
 			switch o.collective {
 			case coll.Reduce:
 				o.recv = datatype.Buffer{}
@@ -42,7 +46,7 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 	case coll.Barrier:
 		return nil
 	case coll.Bcast:
-		return o.recv.Check(o.root != c.base.Rank)
+		return o.recv.Check(o.root != c.Rank)
 	case coll.Alltoallw:
 		return c.validateBufferLists(o)
 	}
@@ -53,13 +57,13 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 // operations (MPI 4.1, 12.3.4).
 func (o *collectiveOp) checkReduceOp(b datatype.Buffer) error {
 	if o.reduceOp.Is(datatype.Replace) || o.reduceOp.Is(datatype.NoOp) {
-		return fmt.Errorf("%w: %v is for one-sided operations", ErrOp, o.reduceOp)
+		return fmt.Errorf("%w: %v is for one-sided operations", datatype.ErrOp, o.reduceOp)
 	}
 	return o.reduceOp.Fits(b)
 }
 
 // validateBufferPair checks a call with two buffers, of which one may be InPlace.
-func (c *Comm) validateBufferPair(o *collectiveOp) error {
+func (c *collectiveComm) validateBufferPair(o *collectiveOp) error {
 	s := &collectiveShapes[o.collective]
 	send, recv := s.send, s.recv
 	switch scatters := o.collective == coll.Scatter || o.collective == coll.Scatterv; {
@@ -89,7 +93,7 @@ func (c *Comm) validateBufferPair(o *collectiveOp) error {
 		if theirs, err = c.ownSignature(o.recv, recv, o.recvLayout, "receive"); err != nil {
 			return err
 		}
-		if recv == layoutBlock && c.world.o.Check {
+		if recv == layoutBlock && c.job.Check {
 			if err := o.recvLayout.checkOverlap(); err != nil {
 				return err
 			}
@@ -116,7 +120,7 @@ func (c *Comm) validateBufferPair(o *collectiveOp) error {
 		return err
 	}
 	if buffersOverlap(o.send, o.recv) {
-		return fmt.Errorf("%w: send and receive buffers overlap; use InPlace", ErrBuffer)
+		return fmt.Errorf("%w: send and receive buffers overlap; use InPlace", datatype.ErrLayout)
 	}
 	return nil
 }
@@ -131,28 +135,28 @@ func (o *collectiveOp) checkReduceScatterCounts() error {
 		sum += n
 	}
 	if sum != b.Count() || o.sendLayout.displs != nil {
-		return fmt.Errorf("%w: sum of counts is %d, vector has %d elements", ErrCount, sum, b.Count())
+		return fmt.Errorf("%w: sum of counts is %d, vector has %d elements", datatype.ErrCount, sum, b.Count())
 	}
 	return nil
 }
 
 // ownSignature returns the type signature of the block that a rank sends to itself, or receives
 // from itself.
-func (c *Comm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name string) (datatype.Signature, error) {
+func (c *collectiveComm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name string) (datatype.Signature, error) {
 	s, n := b.Signature(), b.Count()
 	switch e {
 	case wholeBuffer:
 		return s, nil
 	case equalBlocks:
-		if n%c.base.Size != 0 {
-			return s, fmt.Errorf("%w: %d elements to %s: want equal blocks for %d ranks", ErrCount, n, name, c.base.Size)
+		if n%c.Size != 0 {
+			return s, fmt.Errorf("%w: %d elements to %s: want equal blocks for %d ranks", datatype.ErrCount, n, name, c.Size)
 		}
-		n /= c.base.Size
+		n /= c.Size
 	case layoutBlock:
-		if err := p.checkBounds(b, c.base.Size, name); err != nil {
+		if err := p.checkBounds(b, c.Size, name); err != nil {
 			return s, err
 		}
-		n = p.counts[c.base.Rank]
+		n = p.counts[c.Rank]
 	}
 	if b.Count() > 0 {
 		s.Count = s.Count / int64(b.Count()) * int64(n) // a struct may be several elements
@@ -163,7 +167,7 @@ func (c *Comm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name str
 // checkBounds checks that all blocks are inside the buffer.
 func (l blockLayout) checkBounds(b datatype.Buffer, size int, name string) error {
 	if len(l.counts) != size || l.displs != nil && len(l.displs) != size {
-		return fmt.Errorf("%w: %d counts and %d displacements to %s: want one for each of %d ranks", ErrCount, len(l.counts), len(l.displs), name, size)
+		return fmt.Errorf("%w: %d counts and %d displacements to %s: want one for each of %d ranks", datatype.ErrCount, len(l.counts), len(l.displs), name, size)
 	}
 	at := 0
 	for i, n := range l.counts {
@@ -171,7 +175,7 @@ func (l blockLayout) checkBounds(b datatype.Buffer, size int, name string) error
 			at = l.displs[i]
 		}
 		if n < 0 || at < 0 || n > b.Count() || at > b.Count()-n {
-			return fmt.Errorf("%w: block of %d elements at %d to %s of rank %d is outside the buffer of %d elements", ErrCount, n, at, name, i, b.Count())
+			return fmt.Errorf("%w: block of %d elements at %d to %s of rank %d is outside the buffer of %d elements", datatype.ErrCount, n, at, name, i, b.Count())
 		}
 		at += n
 	}
@@ -189,7 +193,7 @@ func (l blockLayout) checkOverlap() error {
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(l.displs[a], l.displs[b]) })
 	for i := 1; i < len(order); i++ {
 		if a, b := order[i-1], order[i]; l.displs[a]+l.counts[a] > l.displs[b] {
-			return fmt.Errorf("%w: receive blocks of ranks %d (%d elements at %d) and %d (%d at %d) overlap", ErrCount,
+			return fmt.Errorf("%w: receive blocks of ranks %d (%d elements at %d) and %d (%d at %d) overlap", datatype.ErrCount,
 				a, l.counts[a], l.displs[a], b, l.counts[b], l.displs[b])
 		}
 	}
@@ -202,21 +206,21 @@ func checkSelfSignatures(send, recv datatype.Signature) error {
 	switch {
 	case send.Count == 0 && recv.Count == 0:
 	case recv.Count > 0 && recv.Accept(datatype.Signature{Kind: send.Kind, Unit: send.Unit, Count: min(1, send.Count)}) != nil:
-		return fmt.Errorf("%w: sends %v, receives %v", ErrType, send.Kind, recv.Kind)
+		return fmt.Errorf("%w: sends %v, receives %v", datatype.ErrSignature, send.Kind, recv.Kind)
 	case send.Count != recv.Count:
-		return fmt.Errorf("%w: sends %d elements to itself, receives %d", ErrCount, send.Count, recv.Count)
+		return fmt.Errorf("%w: sends %d elements to itself, receives %d", datatype.ErrCount, send.Count, recv.Count)
 	}
 	return nil
 }
 
 // validateBufferLists checks the arguments of Alltoallw.
-func (c *Comm) validateBufferLists(o *collectiveOp) error {
+func (c *collectiveComm) validateBufferLists(o *collectiveOp) error {
 	o.inPlace = len(o.sends) == 1 && o.sends[0].data.IsInPlace()
 	if o.inPlace {
 		o.sends = nil
 	}
-	if len(o.recvs) != c.base.Size || !o.inPlace && len(o.sends) != c.base.Size {
-		return fmt.Errorf("%w: %d buffers to send, %d to receive: want one for each of %d ranks", ErrCount, len(o.sends), len(o.recvs), c.base.Size)
+	if len(o.recvs) != c.Size || !o.inPlace && len(o.sends) != c.Size {
+		return fmt.Errorf("%w: %d buffers to send, %d to receive: want one for each of %d ranks", datatype.ErrCount, len(o.sends), len(o.recvs), c.Size)
 	}
 	for _, b := range o.sends {
 		if err := b.data.Check(false); err != nil {
@@ -231,7 +235,7 @@ func (c *Comm) validateBufferLists(o *collectiveOp) error {
 	if o.inPlace {
 		return nil
 	}
-	return checkSelfSignatures(o.sends[c.base.Rank].data.Signature(), o.recvs[c.base.Rank].data.Signature())
+	return checkSelfSignatures(o.sends[c.Rank].data.Signature(), o.recvs[c.Rank].data.Signature())
 }
 
 // buffersOverlap reports whether two contiguous buffers overlap.

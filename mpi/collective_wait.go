@@ -34,12 +34,12 @@ func (b *boardCall) BeginRound() ([]byte, error) {
 		return nil, err
 	}
 	b.board.BeginRound(b.net.call.round)
-	for r := range b.net.comm.base.Size {
+	for r := range b.net.comm.Size {
 		if err := b.waitEvent(r, eventFreed); err != nil {
 			return nil, err
 		}
 	}
-	return b.board.Slot(b.net.comm.base.Rank), nil
+	return b.board.Slot(b.net.comm.Rank), nil
 }
 
 // Show implements coll.Board.
@@ -63,9 +63,9 @@ func (b *boardCall) WaitShown(rank int) (place []byte, signature uint64, err err
 // each other, the later one finds the mismatch here.
 func (b *boardCall) EndRound() error {
 	bad := &b.net.call.mismatch
-	for r := 0; r < b.net.comm.base.Size && bad.Load() == nil; r++ {
+	for r := 0; r < b.net.comm.Size && bad.Load() == nil; r++ {
 		if b.board.HasShown(r) {
-			_ = b.compareSignature(r) // call.executeAlgorithm returns the mismatch
+			_ = b.compareSignature(r) // call.execute returns the mismatch
 		}
 	}
 	b.board.EndRound()
@@ -85,14 +85,14 @@ func (b *boardCall) compareSignature(rank int) error {
 	c := b.net.comm
 	if !ok { // that rank has found a mismatch and notifies all ranks
 		ctx, cancel := context.WithTimeout(context.Background(), mismatchTimeout)
-		_ = c.base.Engine.Wait(ctx, mismatchWait{k})
+		_ = c.Engine.Wait(ctx, mismatchWait{k})
 		cancel()
 	}
 	if bad := k.mismatch.Load(); bad != nil {
 		return bad
 	}
-	d := &callMismatch{Number: uint32(b.net.tag) & maxSeq, Rank: uint32(rank), Other: uint32(c.base.Rank), Signature: callSignature(theirs), OtherSignature: k.signature, Sends: -1}
-	c.base.Engine.Do(func(core *protocol.Core) { c.reportMismatch(core, d) })
+	d := &callMismatch{Number: uint32(b.net.tag) & maxSeq, Rank: uint32(rank), Other: uint32(c.Rank), Signature: callSignature(theirs), OtherSignature: k.signature, Sends: -1}
+	c.Engine.Do(func(core *protocol.Core) { c.reportMismatch(core, d) })
 	return d
 }
 
@@ -138,7 +138,7 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 	for i, last := 1, began; ; i++ {
 		if i%spinsPerPoll == 0 {
 			runtime.Gosched()
-			b.net.comm.base.Engine.PollOnce()
+			b.net.comm.Engine.PollOnce()
 		}
 		sched.Yield()
 		if b.hasHappened(rank, e) {
@@ -155,7 +155,7 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 	}
 	for !b.hasHappened(rank, e) {
 		if err := b.sleepForEvent(rank, e); err != nil {
-			if !errors.Is(err, ErrMismatch) {
+			if !errors.Is(err, coll.ErrMismatch) {
 				b.net.comm.sharedMemory.err = fmt.Errorf("communicator %s: earlier call failed: %w", b.net.comm.Name(), err)
 			}
 			return err

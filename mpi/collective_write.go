@@ -13,13 +13,7 @@ var (
 )
 
 // Transports implements coll.TransportNet.
-func (n *callNet) Transports() coll.Transports {
-	w := n.comm.world
-	if w.eng.Fabric() == nil {
-		return 0
-	}
-	return w.o.transportsFor(w.comm.base.Size)
-}
+func (n *callNet) Transports() coll.Transports { return n.comm.job.Transports }
 
 // CanWrite implements coll.RDMANet.
 func (n *callNet) CanWrite() bool {
@@ -31,20 +25,20 @@ func (n *callNet) CanWrite() bool {
 
 // RegisterTarget implements coll.RDMANet.
 func (n *callNet) RegisterTarget(b []byte) (a coll.Address, known bool, err error) {
-	if _, err = n.comm.base.Engine.Lock(); err != nil {
+	if _, err = n.comm.Engine.Lock(); err != nil {
 		return a, false, err
 	}
-	defer n.comm.base.Engine.Unlock()
+	defer n.comm.Engine.Unlock()
 	known, err = n.channel.exposeBuffer(b)
 	return n.channel.address, known, err
 }
 
 // RegisterSource implements coll.RDMANet.
 func (n *callNet) RegisterSource(b []byte) (err error) {
-	if _, err = n.comm.base.Engine.Lock(); err != nil {
+	if _, err = n.comm.Engine.Lock(); err != nil {
 		return err
 	}
-	defer n.comm.base.Engine.Unlock()
+	defer n.comm.Engine.Unlock()
 	_, _, err = n.channel.sendRegistration.register(n.comm, b)
 	return err
 }
@@ -62,14 +56,14 @@ func (n *callNet) Write(to, off int, b []byte) coll.Request {
 		m.err = err
 		return m
 	}
-	core, err := n.comm.base.Engine.Lock()
+	core, err := n.comm.Engine.Lock()
 	if err != nil {
 		m.err = err
 		return m
 	}
-	m.p.Dest, m.p.Buf = n.comm.base.WorldRank(to), b
+	m.p.Dest, m.p.Buf = n.comm.WorldRank(to), b
 	core.PutNotify(&m.p, key, uint32(key.ID))
-	n.comm.base.Engine.Unlock()
+	n.comm.Engine.Unlock()
 	return m
 }
 
@@ -84,7 +78,7 @@ func (n *callNet) WriteArrived(from int) coll.Request {
 // each other's memory.
 func (k *call) openChannel() *rdmaChannel {
 	c := k.comm
-	if _, ok := c.base.Engine.Fabric().(protocol.Notifier); !ok || !k.op.isAlltoall() {
+	if _, ok := c.Engine.Fabric().(protocol.Notifier); !ok || !k.op.isAlltoall() {
 		return nil
 	}
 	var l *rdmaChannel
@@ -93,11 +87,11 @@ func (k *call) openChannel() *rdmaChannel {
 		l = c.channels.getOrCreate(&c.channels.blocking, c)
 	case persistent:
 		if k.persistentChannel == nil {
-			k.persistentChannel = c.world.channels.newChannel(c)
+			k.persistentChannel = c.job.channels.newChannel(c)
 		}
 		l = k.persistentChannel
 	default:
-		l = c.world.channels.newChannel(c)
+		l = c.job.channels.newChannel(c)
 		l.oneCall = true
 	}
 	l.callMu.Lock()
@@ -117,10 +111,10 @@ func (k *call) closeChannel(err error) {
 	}
 	k.net.channel = nil
 	if err != nil {
-		k.comm.base.Engine.Do(func(*protocol.Core) { l.markBroken(err) })
+		k.comm.Engine.Do(func(*protocol.Core) { l.markBroken(err) })
 	}
 	l.callMu.Unlock()
 	if l.oneCall && err == nil {
-		k.comm.world.channels.closeChannel(l)
+		k.comm.job.channels.closeChannel(l)
 	}
 }

@@ -6,57 +6,45 @@ import (
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/mpi/internal/comm"
-	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // Comm is a communicator: some ranks of a job, numbered from 0, with a message context of their
 // own. Its methods are safe for concurrent use. All ranks make the collective calls of a
 // communicator in the same order.
 type Comm struct {
-	world      *job
-	base       comm.Comm
-	cpus       int   // number of processors of all ranks together
-	sharesNode bool  // all ranks are on one node and may share memory
-	fixedTag   int32 // tag of all collective calls, see CreateGroup; 0 if each call has its own
-
+	world   *job
+	base    comm.Comm
+	calls   *collectiveComm // its collective calls
 	handler atomic.Pointer[func(*Error)]
 
-	mu             sync.Mutex
-	seq            uint32  // sequence number of the last collective call
-	callCount      uint64  // number of collective calls that have started
-	log            callLog // calls that are compared with those of other ranks
-	lastCall       string  // name of the last collective call
-	idleCalls      []*call // free list
-	attrs          []attrValue
-	activeCalls    int    // number of calls in progress
-	releaseContext func() // returns the context id
+	mu    sync.Mutex
+	attrs []attrValue // guarded by mu
 
-	sharedMemory sharedMemory
-	callQueue    callQueue
-	channels     commRDMAChannels
-	probePolls   probePolls
+	probePolls probePolls
 }
 
-// The sequence number of a collective call is the tag of its messages. persistentTag is set in
-// the messages of persistent calls, which may last longer than maxSeq other calls; checkTag is
-// set in messages that compare calls before they execute.
-const (
-	maxSeq        = 1<<29 - 1
-	persistentTag = 1 << 29
-	checkTag      = 1 << 30
-)
-
 // newComm returns a communicator with a context id that all its ranks have agreed on. ranks
-// lists the job ranks of its members; nil means that the numbers are equal.
-func (j *job) newComm(name string, id uint32, ranks []int, rank, size int) *Comm {
+// lists the job ranks of its members; nil means that the numbers are equal. release returns the
+// context id; it is nil if the communicator cannot be freed.
+func (j *job) newComm(name string, id uint32, ranks []int, rank, size int, release func()) *Comm {
 	c := &Comm{world: j}
 	c.base.Init(j.eng, id, name, ranks, rank, size)
-	c.cpus, c.sharesNode = j.cpus.countFor(c), c.onOneNode()
-	j.eng.Do(func(core *protocol.Core) {
-		j.comms.add(c)
-		c.compareEarly(core)
-	})
+	c.calls = j.calls.NewComm(&c.base, collectiveCommConfig{Processors: j.cpus.countFor(c), SharesNode: c.onOneNode(), Usable: c.checkUsable, Fail: c.fail, Release: release})
 	return c
+}
+
+// onOneNode reports whether all ranks are on one node and may share memory.
+func (c *Comm) onOneNode() bool {
+	if c.world.o.NoShared || c.base.Size < 2 {
+		return false
+	}
+	m := c.world.manager
+	for r := 1; r < c.base.Size; r++ {
+		if m.Node(c.base.WorldRank(r)) != m.Node(c.base.WorldRank(0)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Rank returns this process's rank in the communicator (MPI_Comm_rank), Undefined for the null
@@ -116,28 +104,8 @@ func (c *Comm) Free() error {
 		return c.fail("free", "", ErrFreed)
 	}
 	c.freeAttrs()
-	c.world.comms.keepFreed(c)
-	c.mu.Lock()
-	c.idleCalls = nil
-	c.releaseIfUnused()
-	if mismatch := c.lateMismatch(); mismatch != nil {
+	if mismatch := c.calls.Free(); mismatch != nil {
 		return c.fail("free", "", mismatch)
 	}
 	return nil
-}
-
-// releaseIfUnused returns the context id of a communicator that is freed and has no calls in
-// progress. The caller holds c.mu; releaseIfUnused unlocks it, because holders of the engine's
-// lock may wait for it.
-func (c *Comm) releaseIfUnused() {
-	release := c.releaseContext
-	if c.activeCalls > 0 || release == nil || !c.base.Freed.Load() {
-		c.mu.Unlock()
-		return
-	}
-	c.releaseContext = nil
-	c.mu.Unlock()
-	c.channels.closeAll(c)
-	c.sharedMemory.release()
-	release()
 }

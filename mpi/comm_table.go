@@ -10,23 +10,23 @@ import (
 // carry. The pointers are weak: the table does not keep unused communicators alive.
 type commTable struct {
 	mu   sync.Mutex
-	list map[uint32]weak.Pointer[Comm]
+	list map[uint32]weak.Pointer[collectiveComm]
 
 	early map[uint32]*callMismatch // mismatches about communicators not made here yet
-	freed []*Comm                  // the last maxFreed freed ones, oldest first; they stay in list
+	freed []*collectiveComm        // the last maxFreed freed ones, oldest first; they stay in list
 }
 
 // add lists c, and passes an early mismatch on to it.
-func (t *commTable) add(c *Comm) {
+func (t *commTable) add(c *collectiveComm) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.list == nil {
-		t.list = map[uint32]weak.Pointer[Comm]{}
+		t.list = map[uint32]weak.Pointer[collectiveComm]{}
 	}
-	t.list[c.base.ContextID] = weak.Make(c)
-	if d := t.early[c.base.ContextID]; d != nil {
+	t.list[c.ContextID] = weak.Make(c)
+	if d := t.early[c.ContextID]; d != nil {
 		c.log.recordMismatch(d, 0)
-		delete(t.early, c.base.ContextID)
+		delete(t.early, c.ContextID)
 	}
 }
 
@@ -51,11 +51,11 @@ func (t *commTable) addEarlyMismatch(id uint32, d *callMismatch) {
 const maxFreed = 16
 
 // keepFreed keeps a freed communicator, and evicts the oldest of more than maxFreed.
-func (t *commTable) keepFreed(c *Comm) {
+func (t *commTable) keepFreed(c *collectiveComm) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.freed = append(t.freed, c); len(t.freed) > maxFreed {
-		delete(t.list, t.freed[0].base.ContextID)
+		delete(t.list, t.freed[0].ContextID)
 		t.freed = slices.Delete(t.freed, 0, 1)
 	}
 }
@@ -64,21 +64,21 @@ func (t *commTable) keepFreed(c *Comm) {
 func (t *commTable) evictFreed(id uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if i := slices.IndexFunc(t.freed, func(c *Comm) bool { return c.base.ContextID == id }); i >= 0 {
+	if i := slices.IndexFunc(t.freed, func(c *collectiveComm) bool { return c.ContextID == id }); i >= 0 {
 		delete(t.list, id)
 		t.freed = slices.Delete(t.freed, i, i+1)
 	}
 }
 
 // get returns the communicator with the context id, or nil.
-func (t *commTable) get(id uint32) *Comm {
+func (t *commTable) get(id uint32) *collectiveComm {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.list[id].Value()
 }
 
 // all returns the communicators in use, sorted by context id.
-func (t *commTable) all() (list []*Comm) {
+func (t *commTable) all() (list []*collectiveComm) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, p := range t.list {
@@ -88,6 +88,6 @@ func (t *commTable) all() (list []*Comm) {
 			delete(t.list, id)
 		}
 	}
-	slices.SortFunc(list, func(a, b *Comm) int { return int(a.base.ContextID) - int(b.base.ContextID) })
+	slices.SortFunc(list, func(a, b *collectiveComm) int { return int(a.ContextID) - int(b.ContextID) })
 	return list
 }

@@ -74,7 +74,7 @@ func (c *Comm) agreeContextID(op string, args ...any) (ticket uint64, err error)
 	reserve := func(from uint64) uint64 {
 		t := x.reserveID(from)
 		if t != noTicket {
-			c.world.comms.evictFreed(x.idOf(t))
+			c.world.calls.EvictFreed(x.idOf(t))
 		}
 		return t
 	}
@@ -84,9 +84,7 @@ func (c *Comm) agreeContextID(op string, args ...any) (ticket uint64, err error)
 		if ticket == noTicket {
 			v[1] = noTicket
 		}
-		o := allreduceOp(InPlace, Of(v[:]), Max)
-		o.calledAs, o.argsHash = op, argumentsHash(args...)
-		if err = c.runCollective(&o); err == nil && v[0] == noTicket {
+		if err = c.callState().RunAs(op, allreduceOp(InPlace, Of(v[:]), Max), args...); err == nil && v[0] == noTicket {
 			err = fmt.Errorf("%w: a rank has reached the limit of %d", ErrContexts, x.limit)
 		}
 		if err != nil {

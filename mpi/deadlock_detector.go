@@ -203,11 +203,11 @@ func (d *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []
 	case deadlock.PacketProbe:
 		d.handleProbe(core, from)
 		if len(payload) > 0 {
-			return d.world.handleCallProbe(core, from, h, payload)
+			return d.world.calls.HandlePacket(from, h, payload)
 		}
 	case deadlock.PacketMismatch:
 		d.SendPacket(core, from, envelope.Header{Tag: deadlock.PacketConfirm}, nil)
-		return d.world.handleMismatch(h, payload)
+		return d.world.calls.HandlePacket(from, h, payload)
 	case deadlock.PacketConfirm:
 		d.handleConfirm(core, from)
 	case deadlock.PacketFlush:
@@ -217,7 +217,7 @@ func (d *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []
 	case deadlock.PacketDepart:
 		d.handleFlush(core, from, parseDeparture(h, payload))
 	case deadlock.PacketCallEnded:
-		return d.world.handleCallEnded(from, h, payload)
+		return d.world.calls.HandlePacket(from, h, payload)
 	case deadlock.PacketRankLost:
 		return d.handleRankLost(from, h.ID, h.Length, payload)
 	case deadlock.PacketAlarm:

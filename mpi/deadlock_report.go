@@ -249,15 +249,11 @@ func (d *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 		s.Calls = append(s.Calls, c)
 	}
 	s.Calls = append(s.Calls, d.polls.describeCalls(now, described)...)
-	s.Last = w.describeLastCall(last.Send, last.Peer, last.Envelope)
+	s.Last = w.calls.DescribeLastCall(last.Send, last.Peer, last.Envelope)
 	if last.Calls == 0 {
 		s.Last = ""
 	}
-	for _, c := range w.comms.all() {
-		if description, ok := c.lastCollective(); ok && !c.base.Freed.Load() && len(s.Collectives) < deadlock.MaxListed {
-			s.Collectives = append(s.Collectives, description)
-		}
-	}
+	s.Collectives = w.calls.LastCalls(deadlock.MaxListed)
 	for _, x := range d.lost {
 		s.Lost = append(s.Lost, fmt.Sprintf("rank %d: %s", x.rank, x.reason))
 	}

@@ -24,7 +24,7 @@ var (
 	ErrRank      = comm.ErrRank                        // MPI_ERR_RANK
 	ErrTag       = errors.New("mpi: invalid tag")      // MPI_ERR_TAG
 	ErrBuffer    = datatype.ErrLayout                  // MPI_ERR_BUFFER
-	ErrRoot      = errors.New("mpi: invalid root")     // MPI_ERR_ROOT
+	ErrRoot      = errRoot                             // MPI_ERR_ROOT
 	ErrCount     = datatype.ErrCount                   // MPI_ERR_COUNT
 	ErrType      = datatype.ErrSignature               // MPI_ERR_TYPE
 	ErrOp        = datatype.ErrOp                      // MPI_ERR_OP
@@ -33,8 +33,8 @@ var (
 	ErrComm      = comm.ErrComm                        // MPI_ERR_COMM
 	ErrContexts  = errors.New("mpi: too many communicators")
 	ErrFreed     = comm.ErrFreed
-	ErrRequest   = errors.New("mpi: invalid request") // MPI_ERR_REQUEST
-	ErrMismatch  = coll.ErrMismatch                   // the ranks make different collective calls
+	ErrRequest   = errRequest       // MPI_ERR_REQUEST
+	ErrMismatch  = coll.ErrMismatch // the ranks make different collective calls
 
 	ErrWin    = errors.New("mpi: invalid window")            // MPI_ERR_WIN
 	ErrEpoch  = errors.New("mpi: wrong RMA synchronization") // MPI_ERR_RMA_SYNC
@@ -127,7 +127,7 @@ func (w World) Fatal(e *Error) {
 
 var (
 	errNullRequest = fmt.Errorf("%w: null handle", ErrRequest)
-	errNullComm    = fmt.Errorf("%w: null handle", ErrComm)
+	errNullComm    = comm.ErrNull
 	errNullGroup   = fmt.Errorf("%w: null handle", ErrGroup)
 	errNullWin     = fmt.Errorf("%w: null handle", ErrWin)
 	errFreedWin    = fmt.Errorf("%w: freed", ErrWin)

@@ -16,10 +16,10 @@ import (
 func (w World) LimitContexts(n uint64) { w.world.contexts = newContextIDs(n) }
 
 // Algorithms returns the algorithms that were chosen.
-func (w World) Algorithms() coll.Choices { return w.world.o.choices }
+func (w World) Algorithms() coll.Choices { return w.world.calls.Choices }
 
 // Choose sets the algorithms of communicators created from now on.
-func (w World) Choose(ch coll.Choices) { w.world.o.choices = ch }
+func (w World) Choose(ch coll.Choices) { w.world.calls.Choices = ch }
 
 // CountList returns the number of processors in a list.
 var CountList = countList
@@ -31,14 +31,14 @@ var CountQuota = countQuota
 var MachineProcessors = machineProcessors
 
 // ProcessorsOf returns the number of processors of the ranks of a communicator.
-func ProcessorsOf(c *Comm) int { return c.cpus }
+func ProcessorsOf(c *Comm) int { return c.calls.processors }
 
 // Sleepers returns the number of ranks that sleep until another rank publishes data in the shared
 // memory of a communicator.
-func Sleepers(c *Comm) int { return c.sharedMemory.board.Sleepers() }
+func Sleepers(c *Comm) int { return c.calls.sharedMemory.board.Sleepers() }
 
 // Shares reports whether the ranks of a communicator have shared memory.
-func Shares(c *Comm) bool { return c.sharedMemory.board != nil }
+func Shares(c *Comm) bool { return c.calls.sharedMemory.board != nil }
 
 // BoardAfter is the number of calls after which shared memory is created, and BoardRoom its bytes
 // per rank.
@@ -143,7 +143,7 @@ func (w *Win) WinPacket(from int, h envelope.Header, payload []byte) (err error)
 // would return.
 func Late(c *Comm) error {
 	c.base.Engine.PollOnce()
-	return c.lateMismatch()
+	return c.calls.LateMismatch()
 }
 
 // GiveUps returns the times after which the fabrics report a silent rank as lost.

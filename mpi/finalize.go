@@ -56,11 +56,7 @@ func (j *job) finalize(ctx context.Context) error {
 	if ended := context.Cause(ctx); ended != nil && err != nil {
 		return errors.Join(j.comm.fail("finalize", "", ended), j.releaseResources(context.WithoutCancel(ctx)))
 	}
-	for _, c := range j.comms.all() {
-		if mismatch := c.lateMismatch(); mismatch != nil {
-			err = errors.Join(err, c.fail("finalize", "", mismatch))
-		}
-	}
+	err = errors.Join(append([]error{err}, j.calls.LateMismatches("finalize")...)...)
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	err = errors.Join(sendErr, err, j.releaseResources(ctx))
@@ -78,10 +74,8 @@ func (j *job) finalize(ctx context.Context) error {
 // If the flush or the barrier fails, the rank does not join the fence, where the others wait for
 // it, but announces its departure.
 func (j *job) synchronizeLast(ctx context.Context) (fenced bool, err error) {
-	last := barrierOp()
-	last.calledAs, last.isFinalize = "finalize", true
 	if err = j.detector.flushPackets(ctx, nil); err == nil {
-		err = j.comm.runBlocking(last)
+		err = j.comm.runBlocking(finalizeOp())
 	}
 	if ended := context.Cause(ctx); err != nil && ended != nil {
 		j.departEarly(ended, min(departTimeout, j.o.GiveUp))

@@ -281,9 +281,7 @@ func (c *Comm) compareGroups(op string, members []int) error {
 		mine.member = 1
 	}
 	all := make([]group, c.base.Size)
-	o := allgatherOp(Structs([]group{mine}), Structs(all))
-	o.calledAs = op
-	if err := c.runCollective(&o); err != nil {
+	if err := c.callState().RunAs(op, allgatherOp(Structs([]group{mine}), Structs(all))); err != nil {
 		return err
 	}
 	given := map[group]uint64{} // number of members that gave the group

@@ -1,12 +1,5 @@
 package mpi
 
-import (
-	"context"
-	"sync/atomic"
-
-	"github.com/softrnic/softrnic/mpi/internal/protocol"
-)
-
 // Nonblocking collective calls. They count in the order of the collective calls like blocking
 // ones. Each has a goroutine that waits for its messages, so the call progresses while the
 // program computes. Buffers, counts and displs belong to the call until its Request is done.
@@ -95,54 +88,11 @@ func (c *Comm) Iexscan(send, recv Buffer, op Op) (*Request, error) {
 	return c.startNonblocking(exscanOp(send, recv, op))
 }
 
-// backgroundCall is the state of a call that a goroutine executes.
-type backgroundCall struct {
-	done   bool // guarded by the engine's lock
-	err    error
-	doneCh chan struct{} // closed when the call is done
-
-	waiters atomic.Int32 // number of goroutines that wait for it
-}
-
+// startNonblocking starts a nonblocking call.
 func (c *Comm) startNonblocking(o collectiveOp) (*Request, error) {
-	o.form = nonblocking
-	k, err := c.beginCall(&o)
+	b, err := c.callState().Start(&o)
 	if err != nil {
-		return nil, c.fail(o.callName(), o.describeRoot(), err)
+		return nil, c.fail(o.Name(), o.Root(), err)
 	}
-	refused := k.argErr
-	r := &Request{comm: c, op: o.callName()}
-	r.background.doneCh = make(chan struct{})
-	k.background = &r.background
-	go func() {
-		err := k.runBlocking()
-		if err != nil {
-			err = c.fail(k.op.callName(), k.op.describeRoot(), err)
-		}
-		c.endCall(k, err)
-		r.background.completeCall(c, err)
-	}()
-	if refused != nil {
-		return nil, c.fail(o.callName(), o.describeRoot(), refused)
-	}
-	return r, nil
-}
-
-// completeCall marks the call as done and wakes its waiters.
-func (w *backgroundCall) completeCall(c *Comm, err error) {
-	c.base.Engine.Do(func(*protocol.Core) { w.done, w.err = true, err })
-	close(w.doneCh)
-}
-
-// waitDone waits for the call. Its goroutine drives progress, so an arriving message wakes only
-// one goroutine.
-func (w *backgroundCall) waitDone(ctx context.Context) error {
-	w.waiters.Add(1)
-	defer w.waiters.Add(-1)
-	select {
-	case <-w.doneCh:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return &Request{comm: c, op: o.Name(), background: b}, nil
 }

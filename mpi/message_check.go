@@ -40,23 +40,19 @@ func kindText(sign uint64) string {
 	return fmt.Sprintf("%v elements", kind)
 }
 
-// checkHeaderSize is the size in bytes of the type signature before each message, with
-// Options.Check.
-const checkHeaderSize = 1 + 4 + 8
-
 // checkOverhead returns the bytes of a message before its elements.
 func (j *job) checkOverhead() int {
 	if j.o.Check {
-		return checkHeaderSize
+		return datatype.SignatureSize
 	}
 	return 0
 }
 
 // packWithSignature returns a copy of a message after its type signature.
 func packWithSignature(b datatype.Buffer) []byte {
-	mem := make([]byte, checkHeaderSize+b.Size())
+	mem := make([]byte, datatype.SignatureSize+b.Size())
 	_, _ = binary.Encode(mem, binary.LittleEndian, b.Signature().Normalize()) // mem is long enough
-	b.Pack(mem[checkHeaderSize:])
+	b.Pack(mem[datatype.SignatureSize:])
 	return mem
 }
 
@@ -76,6 +72,6 @@ func (c *Comm) unpackChecked(b datatype.Buffer, message []byte) error {
 	if err := s.Accept(sent); err != nil {
 		return err
 	}
-	b.Unpack(message[checkHeaderSize:])
+	b.Unpack(message[datatype.SignatureSize:])
 	return nil
 }

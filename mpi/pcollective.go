@@ -1,7 +1,5 @@
 package mpi
 
-import "fmt"
-
 // Persistent collective calls (MPI 4.1, 6.13). All ranks make them in the same order among
 // their other collective calls. Start starts a call, in any order, and Wait waits for it.
 
@@ -88,42 +86,17 @@ func (c *Comm) ExscanInit(send, recv Buffer, op Op) (*Request, error) {
 	return c.newPersistentCall(exscanOp(send, recv, op))
 }
 
-// newPersistentCall makes a persistent call. Its messages have a tag of their own, so it may be
-// started in any order.
+// newPersistentCall makes a persistent call.
 func (c *Comm) newPersistentCall(o collectiveOp) (*Request, error) {
-	o.form = persistent
-	k, err := c.beginCall(&o)
-	if err == nil {
-		if err = k.checkAgreement(); err != nil {
-			c.endCall(k, err)
-		}
-	}
+	p, err := c.callState().Init(&o)
 	if err != nil {
-		return nil, c.fail(o.callName(), o.describeRoot(), err)
+		return nil, c.fail(o.Name(), o.Root(), err)
 	}
-	k.net.tag |= persistentTag
-	var broken error
-	r := &Request{comm: c, op: o.callName(), persistent: true}
-	r.start = func(r *Request) error {
-		if err := c.checkUsable(); err != nil {
-			return c.fail(o.callName(), o.describeRoot(), err)
+	start := func(r *Request) (err error) {
+		if r.background, err = p.Start(); err != nil {
+			return c.fail(o.Name(), o.Root(), err)
 		}
-		if broken != nil {
-			return c.fail(o.callName(), o.describeRoot(), fmt.Errorf("%w: earlier start failed: %w", ErrRequest, broken))
-		}
-		r.background = backgroundCall{doneCh: make(chan struct{})}
-		k.background = &r.background
-		go func() {
-			err := k.executeAlgorithm()
-			if k.releaseBuffers(); err != nil {
-				k.net.cancelReceives()
-				broken = err // visible after Wait, by which the program orders Start
-				err = c.fail(o.callName(), o.describeRoot(), err)
-			}
-			r.background.completeCall(c, err)
-		}()
 		return nil
 	}
-	r.free = func() { c.endCall(k, broken) }
-	return r, nil
+	return &Request{comm: c, op: o.Name(), persistent: true, start: start, free: p.Free}, nil
 }

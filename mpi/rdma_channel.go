@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -23,7 +24,7 @@ import (
 // the memory alive, so its address is not reused.
 type rdmaChannel struct {
 	callMu  sync.Mutex // held during a call
-	comm    *Comm
+	comm    *collectiveComm
 	id      uint32 // carried by write notifications
 	oneCall bool   // used by a single call
 
@@ -54,30 +55,30 @@ type commRDMAChannels struct {
 }
 
 // getOrCreate returns the channel in *which and creates it if it is nil.
-func (cl *commRDMAChannels) getOrCreate(which **rdmaChannel, c *Comm) *rdmaChannel {
+func (cl *commRDMAChannels) getOrCreate(which **rdmaChannel, c *collectiveComm) *rdmaChannel {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if *which == nil {
-		*which = c.world.channels.newChannel(c)
+		*which = c.job.channels.newChannel(c)
 	}
 	return *which
 }
 
-func (cl *commRDMAChannels) closeAll(c *Comm) {
+func (cl *commRDMAChannels) closeAll(c *collectiveComm) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	for _, which := range []**rdmaChannel{&cl.blocking, &cl.nonblocking} {
 		if *which != nil {
-			c.world.channels.closeChannel(*which)
+			c.job.channels.closeChannel(*which)
 			*which = nil
 		}
 	}
 }
 
 // newChannel makes a channel for a communicator.
-func (chs *rdmaChannels) newChannel(c *Comm) *rdmaChannel {
-	l := &rdmaChannel{comm: c, remotes: make([]remoteBuffer, c.base.Size), notified: make([]bool, c.base.Size)}
-	c.base.Engine.Do(func(*protocol.Core) {
+func (chs *rdmaChannels) newChannel(c *collectiveComm) *rdmaChannel {
+	l := &rdmaChannel{comm: c, remotes: make([]remoteBuffer, c.Size), notified: make([]bool, c.Size)}
+	c.Engine.Do(func(*protocol.Core) {
 		if chs.all == nil {
 			chs.all = map[uint32]*rdmaChannel{}
 		}
@@ -92,7 +93,7 @@ func (chs *rdmaChannels) newChannel(c *Comm) *rdmaChannel {
 
 // closeChannel removes a channel and deregisters its memory.
 func (chs *rdmaChannels) closeChannel(l *rdmaChannel) {
-	l.comm.base.Engine.Do(func(*protocol.Core) {
+	l.comm.Engine.Do(func(*protocol.Core) {
 		delete(chs.all, l.id)
 		l.exposed.deregister(l.comm)
 		l.sendRegistration.deregister(l.comm)
@@ -106,8 +107,8 @@ func (chs *rdmaChannels) handleNotify(from int, number uint32) error {
 	if l == nil || l.broken != nil {
 		return nil // notification of a failed call
 	}
-	r := l.comm.base.LocalRank(from)
-	if r == Undefined || l.notified[r] {
+	r := l.comm.LocalRank(from)
+	if r == comm.Undefined || l.notified[r] {
 		return fmt.Errorf("unexpected write notification %d", number)
 	}
 	l.notified[r] = true
@@ -122,12 +123,12 @@ type registration struct {
 
 // register registers memory in place of the registration before, and reports whether it was the
 // same memory.
-func (h *registration) register(c *Comm, b []byte) (key envelope.Key, same bool, err error) {
+func (h *registration) register(c *collectiveComm, b []byte) (key envelope.Key, same bool, err error) {
 	if h.exposed != nil && len(b) == len(h.mem) && unsafe.SliceData(b) == unsafe.SliceData(h.mem) {
 		return key, true, nil
 	}
 	h.deregister(c)
-	key, by, err := c.base.Engine.Fabric().RegisterMemory(c.base.WorldRank((c.base.Rank+1)%c.base.Size), b, true)
+	key, by, err := c.Engine.Fabric().RegisterMemory(c.WorldRank((c.Rank+1)%c.Size), b, true)
 	if err == nil {
 		h.mem, h.exposed = b, by
 	}
@@ -135,9 +136,9 @@ func (h *registration) register(c *Comm, b []byte) (key envelope.Key, same bool,
 }
 
 // deregister deregisters the memory.
-func (h *registration) deregister(c *Comm) {
+func (h *registration) deregister(c *collectiveComm) {
 	if h.exposed != nil {
-		c.base.Engine.Fabric().DeregisterMemory(h.exposed)
+		c.Engine.Fabric().DeregisterMemory(h.exposed)
 		*h = registration{}
 	}
 }
@@ -192,7 +193,7 @@ func (ch *rdmaChannel) remoteKey(rank, off int) (envelope.Key, error) {
 	case p.key.ID == 0:
 		return p.key, fmt.Errorf("%w of rank %d", errAddress, rank)
 	case p.len != uint64(len(ch.exposed.mem)):
-		return p.key, fmt.Errorf("%w: rank %d receives %d bytes, rank %d receives %d", ErrMismatch, rank, p.len, ch.comm.base.Rank, len(ch.exposed.mem))
+		return p.key, fmt.Errorf("%w: rank %d receives %d bytes, rank %d receives %d", coll.ErrMismatch, rank, p.len, ch.comm.Rank, len(ch.exposed.mem))
 	}
 	p.key.Addr += uint64(off)
 	return p.key, nil

@@ -26,7 +26,7 @@ type Request struct {
 	buf          datatype.Buffer // destination of a receive that is unpacked
 	packed       []byte          // receive buffer of the packed message
 	neverStarted bool            // peer is ProcNull, or the request failed before it started
-	background   backgroundCall  // of a collective call
+	background   *background     // collective call, or nil
 	rmaResult    *rmaResult      // of a one-sided operation
 	err          error           // error before the start
 
@@ -53,8 +53,8 @@ func (r *Request) isDone() bool {
 	switch {
 	case r.isInactive() || r.neverStarted:
 		return true
-	case r.background.doneCh != nil:
-		return r.background.done
+	case r.background != nil:
+		return r.background.Done()
 	case r.rmaResult != nil:
 		return r.rmaResult.done
 	}
@@ -72,8 +72,8 @@ func (r *Request) WaitContext(ctx context.Context) (Status, error) {
 	var err error
 	switch {
 	case r.isInactive() || r.neverStarted:
-	case r.background.doneCh != nil:
-		err = r.background.waitDone(ctx)
+	case r.background != nil:
+		err = r.background.Wait(ctx)
 	default:
 		err = r.comm.base.Engine.Wait(ctx, (*requestWait)(r))
 	}
@@ -119,8 +119,8 @@ func (r *Request) takeResult() (Status, error) {
 		return emptyStatus(), nil
 	}
 	r.active = false
-	if r.background.doneCh != nil {
-		return Status{Source: ProcNull, Tag: AnyTag}, r.background.err
+	if r.background != nil {
+		return Status{Source: ProcNull, Tag: AnyTag}, r.background.Err()
 	}
 	if r.rmaResult != nil {
 		return Status{Source: ProcNull, Tag: AnyTag}, r.rmaResult.err
@@ -160,7 +160,7 @@ func (r *Request) describePeer() string {
 	switch {
 	case r.op == "receive":
 		return fmt.Sprintf("from %s, tag %s", name(int32(r.comm.base.LocalRank(int(e.Source)))), name(e.Tag))
-	case r.background.doneCh != nil || r.rmaResult != nil:
+	case r.background != nil || r.rmaResult != nil:
 		return ""
 	}
 	return fmt.Sprintf("to %d, tag %s", r.comm.base.LocalRank(r.p.Dest), name(e.Tag))

@@ -15,7 +15,7 @@ import (
 // A condition that a program polls without success describes itself to the engine
 // (engine.PollObserver), once between two samples, in the words of a wait. The description is made at
 // once, in the polling goroutine, because the request may be reused a moment later. The key
-// identifies the condition: for a nonblocking collective call it is its *backgroundCall, whose
+// identifies the condition: for a nonblocking collective call it is its *background, whose
 // goroutine describes the wait (poll_tracker.go).
 
 // describe describes the wait for the request.
@@ -26,7 +26,7 @@ func (r *Request) describe() deadlock.Call {
 	if len(d.For) > 0 && r.rmaResult != nil {
 		d.What += fmt.Sprintf("(target %s)", c.base.DescribeRank(int32(c.base.WorldRank(r.rmaResult.target))))
 	}
-	if r.neverStarted || r.background.doneCh != nil || r.rmaResult != nil {
+	if r.neverStarted || r.background != nil || r.rmaResult != nil {
 		return d
 	}
 	stage := p.Stage()
@@ -58,7 +58,7 @@ func (r *Request) describe() deadlock.Call {
 // and whether any one of them is enough.
 func (r *Request) pendingRanks() (ranks []int, any bool) {
 	switch {
-	case r.neverStarted || r.background.doneCh != nil || r.rmaResult != nil && r.rmaResult.done:
+	case r.neverStarted || r.background != nil || r.rmaResult != nil && r.rmaResult.done:
 		return nil, false
 	case r.rmaResult != nil:
 		return []int{r.comm.base.WorldRank(r.rmaResult.target)}, false
@@ -125,8 +125,8 @@ func (q *polledRequest) OnPoll(p *engine.PollStats) {
 
 // notePoll adds the request to the polls of the round.
 func (r *Request) notePoll(p *engine.PollStats) {
-	if r.background.doneCh != nil {
-		p.Add(&r.background, nil)
+	if r.background != nil {
+		p.Add(r.background, nil)
 		return
 	}
 	p.Add(r, deadlock.NewPoll(r.describe(), readyFunc([]*Request{r}, newAllRequests)))
@@ -138,7 +138,7 @@ func readyFunc[W engine.Waitable](rs []*Request, ready func([]*Request) W) func(
 	var kept []*Request // the caller may reuse rs
 	for _, r := range rs {
 		switch {
-		case r == nil || r.background.doneCh != nil:
+		case r == nil || r.background != nil:
 		case r.persistent:
 			return nil
 		default:
@@ -190,7 +190,7 @@ func firstNewRequest(p *engine.PollStats, rs []*Request, round func(*Request) *u
 	for _, r := range rs {
 		switch {
 		case r == nil || !p.FirstInRound(round(r)) || r.isInactive() || r.isDone():
-		case r.background.doneCh != nil:
+		case r.background != nil:
 			r.notePoll(p)
 		case first == nil:
 			first = r
@@ -205,7 +205,7 @@ func describePolled(name string, rs []*Request, any bool, done func() bool) *dea
 	d := &deadlock.Poll{Call: deadlock.Call{Any: any}, Ready: done}
 	n, known := 0, true
 	for _, r := range rs {
-		if r.isInactive() || r.background.doneCh != nil || r.isDone() {
+		if r.isInactive() || r.background != nil || r.isDone() {
 			continue
 		}
 		if n++; n == 1 {

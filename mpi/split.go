@@ -34,9 +34,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 		return nil, c.rejectCollective(op, fmt.Errorf("%w: color %d is negative", ErrComm, color))
 	}
 	all := make([]int64, 2*c.base.Size)
-	o := allgatherOp(Of([]int64{int64(color), int64(key)}), Of(all))
-	o.calledAs = op
-	if err := c.runCollective(&o); err != nil {
+	if err := c.callState().RunAs(op, allgatherOp(Of([]int64{int64(color), int64(key)}), Of(all))); err != nil {
 		return nil, c.fail(op, "", err)
 	}
 	var mine []int
@@ -95,16 +93,10 @@ func (c *Comm) newDerivedComm(ticket uint64, name string, members []int, rank in
 	if same {
 		ranks = nil
 	}
-	d := c.world.newComm(name, x.idOf(ticket), ranks, rank, len(members))
-	d.releaseContext = func() { x.releaseID(ticket) }
+	d := c.world.newComm(name, x.idOf(ticket), ranks, rank, len(members), func() { x.releaseID(ticket) })
 	d.handler.Store(c.handler.Load())
 	return d
 }
-
-// groupTag marks the messages by which the members of a group agree on a context id. They are
-// messages of the collective calls of the parent communicator, which set persistentTag or
-// checkTag but never both.
-const groupTag = persistentTag | checkTag
 
 // CreateGroup makes a communicator of the ranks of a group (MPI_Comm_create_group). Only the
 // members call it, all with the same group. Groups that share ranks and make communicators
@@ -121,9 +113,8 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 	if err := c.checkUsable(); err != nil {
 		return nil, err
 	}
-	switch {
-	case tag < 0 || tag > maxSeq>>1:
-		return nil, fmt.Errorf("%w: want 0 to %d", ErrTag, maxSeq>>1)
+	if tag < 0 || tag > maxGroupTag {
+		return nil, fmt.Errorf("%w: want 0 to %d", ErrTag, maxGroupTag)
 	}
 	members, err := c.membersOf(g)
 	if err != nil {
@@ -134,8 +125,9 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 		return nil, fmt.Errorf("%w: calling rank is not a member", ErrGroup)
 	}
 	// The members use the contexts of c, with their ranks in the group, until they have an id.
-	p := &Comm{world: c.world, fixedTag: groupTag | int32(tag)}
+	p := &Comm{world: c.world}
 	p.base.Init(c.base.Engine, c.base.ContextID, c.Name()+".group", slices.Clone(g.ranks), rank, len(members))
+	p.calls = c.world.calls.NewGroup(&p.base, tag, p.checkUsable)
 	ticket, err := p.agreeContextID("create-group", g.ranks)
 	if err != nil {
 		return nil, err

@@ -43,10 +43,9 @@ type job struct {
 	cpus    processors
 
 	contexts *contextIDs
-	comms    commTable
+	calls    *collectiveJob
 	windows  windowTable
 	detector *deadlockDetector
-	channels rdmaChannels
 
 	finalized atomic.Bool
 
@@ -117,10 +116,15 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 	})
 	if err == nil {
 		w.detector = newDeadlockDetector(w)
+		calls := collectiveOptions{Check: o.Check, Choices: o.choices}
+		if w.eng.Fabric() != nil {
+			calls.Transports = o.transportsFor(size)
+		}
+		w.calls = newCollectiveJob(w.eng, w.detector, calls)
 		where := &rankLocations{manager: o.Manager}
 		w.eng.Do(func(core *protocol.Core) { // before the fence: packets of others may arrive right after it
-			core.OnNotify, core.RankName = w.channels.handleNotify, where.lookup
-			core.Handler, core.OnPeerFailed, core.OnSignature = w.handleActive, w.onRankLost, w.compareMessage
+			core.OnNotify, core.RankName = w.calls.HandleNotify, where.lookup
+			core.Handler, core.OnPeerFailed, core.OnSignature = w.handleActive, w.onRankLost, w.calls.CompareMessage
 		})
 		if size > 1 {
 			err = w.exchangeProcessInfo(ctx)
@@ -132,8 +136,8 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 		w.releaseResources(ctx)
 		return nil, err
 	}
-	w.comm = w.newComm("world", worldID, nil, rank, size)
-	w.self = w.newComm("self", selfID, []int{rank}, 0, 1)
+	w.comm = w.newComm("world", worldID, nil, rank, size, nil)
+	w.self = w.newComm("self", selfID, []int{rank}, 0, 1, nil)
 	w.detector.start()
 	if o.ConnectAll && size > 1 {
 		if err := w.connectAll(ctx); err != nil {
@@ -205,8 +209,8 @@ func (j *job) releaseResources(ctx context.Context) (err error) {
 		j.windows.stop(j)
 		err = j.eng.Close(ctx)
 	}
-	for _, c := range j.comms.all() {
-		c.sharedMemory.release()
+	if j.calls != nil {
+		j.calls.Close()
 	}
 	if j.dev != nil {
 		err = errors.Join(err, j.dev.Close())

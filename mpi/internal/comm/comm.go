@@ -25,6 +25,7 @@ var (
 	ErrRank  = errors.New("mpi: invalid rank")         // MPI_ERR_RANK
 	ErrComm  = errors.New("mpi: invalid communicator") // MPI_ERR_COMM
 	ErrFreed = errors.New("mpi: communicator freed")
+	ErrNull  = fmt.Errorf("%w: null handle", ErrComm)
 )
 
 // Values in place of a rank.

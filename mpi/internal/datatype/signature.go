@@ -21,6 +21,9 @@ type Signature struct {
 	Count int64  // elements
 }
 
+// SignatureSize is the size in bytes of an encoded Signature.
+const SignatureSize = 1 + 4 + 8
+
 // String returns the number and the kind of the elements.
 func (s Signature) String() string { return fmt.Sprintf("%d %v", s.Count, s.Kind) }
 

@@ -1,0 +1,112 @@
+package mpi
+
+import (
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/comm"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
+	"github.com/softrnic/softrnic/mpi/internal/engine"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+)
+
+// collectiveJob is the state that the communicators of a rank share: their table and their RDMA
+// channels.
+type collectiveJob struct {
+	collectiveOptions
+	engine   *engine.Engine
+	detector detector
+	comms    commTable
+	channels rdmaChannels
+}
+
+// collectiveOptions are the options of a job that concern collective calls.
+type collectiveOptions struct {
+	Check      bool            // compare calls before they execute
+	Choices    coll.Choices    // algorithms chosen by name
+	Transports coll.Transports // of messages between the ranks; 0 for none that package coll knows
+}
+
+// detector sends the packets by which the ranks compare calls (package deadlock).
+type detector interface {
+	// SendPacket sends a packet to a rank of the job.
+	SendPacket(core *protocol.Core, to int, h envelope.Header, payload []byte)
+	// SendMismatch sends a deadlock.PacketMismatch and expects its confirmation, for which the
+	// last flush of the rank waits.
+	SendMismatch(core *protocol.Core, to int, contextID uint32, payload []byte)
+}
+
+// newCollectiveJob returns the state of a rank that has no communicators yet.
+func newCollectiveJob(e *engine.Engine, d detector, o collectiveOptions) *collectiveJob {
+	return &collectiveJob{collectiveOptions: o, engine: e, detector: d}
+}
+
+// Close releases the shared memory of all communicators.
+func (j *collectiveJob) Close() {
+	for _, c := range j.comms.all() {
+		c.sharedMemory.release()
+	}
+}
+
+// HandleNotify implements protocol.Core.OnNotify: an RDMA write to a channel has arrived.
+func (j *collectiveJob) HandleNotify(from int, number uint32) error {
+	return j.channels.handleNotify(from, number)
+}
+
+// HandlePacket handles a packet of the detector of another rank that concerns a collective call:
+// a mismatch, or a liveness probe of a call and the reply to it. The caller holds the engine's
+// lock.
+func (j *collectiveJob) HandlePacket(from int, h *envelope.Header, payload []byte) error {
+	switch h.Tag {
+	case deadlock.PacketMismatch:
+		return j.handleMismatch(h, payload)
+	case deadlock.PacketCallEnded:
+		return j.handleCallEnded(from, h, payload)
+	}
+	return j.handleCallProbe(from, h, payload)
+}
+
+// LateMismatches returns the mismatches of all communicators that were found after the calls had
+// returned, wrapped for errors of the call op, each once.
+func (j *collectiveJob) LateMismatches(op string) (list []error) {
+	for _, c := range j.comms.all() {
+		if mismatch := c.LateMismatch(); mismatch != nil {
+			list = append(list, c.fail(op, "", mismatch))
+		}
+	}
+	return list
+}
+
+// EvictFreed removes a freed communicator because its context id is reserved for another.
+func (j *collectiveJob) EvictFreed(contextID uint32) { j.comms.evictFreed(contextID) }
+
+// A collectiveCommConfig configures a communicator for collective calls.
+type collectiveCommConfig struct {
+	Processors int  // number of processors of all ranks together
+	SharesNode bool // all ranks are on one node and may share memory
+
+	// Usable returns the error of calls on a communicator that is freed or whose job has ended.
+	Usable func() error
+	// Fail returns the error of a call with the communicator and the name and the arguments of
+	// the call, after it has passed it to the error handler.
+	Fail func(op, args string, err error) error
+	// Release returns the context id when the communicator is freed and its calls have ended;
+	// nil if it cannot be freed.
+	Release func()
+}
+
+// NewComm returns the state of a communicator for its collective calls.
+func (j *collectiveJob) NewComm(base *comm.Comm, o collectiveCommConfig) *collectiveComm {
+	c := &collectiveComm{Comm: base, job: j, processors: o.Processors, sharesNode: o.SharesNode, usable: o.Usable, fail: o.Fail, releaseContext: o.Release}
+	j.engine.Do(func(core *protocol.Core) {
+		j.comms.add(c)
+		c.compareEarly(core)
+	})
+	return c
+}
+
+// NewGroup returns the state for the blocking calls by which the members of a group make a
+// communicator. base has the members and the context of their common communicator. Groups that
+// share ranks and call concurrently need different tags, from 0 to maxGroupTag.
+func (j *collectiveJob) NewGroup(base *comm.Comm, tag int, usable func() error) *collectiveComm {
+	return &collectiveComm{Comm: base, job: j, usable: usable, fixedTag: groupTag | int32(tag)}
+}

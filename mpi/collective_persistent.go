@@ -1,0 +1,56 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrRequest is the error of a request that cannot be started.
+var errRequest = errors.New("mpi: invalid request")
+
+// persistentCall is a call that is started repeatedly. Its messages have a tag of their own, so
+// it may be started in any order among the other calls of its communicator.
+type persistentCall struct {
+	call   *call
+	broken error // of an earlier start
+}
+
+// Init makes a persistent call.
+func (c *collectiveComm) Init(o *collectiveOp) (*persistentCall, error) {
+	o.form = persistent
+	k, err := c.beginCall(o)
+	if err != nil {
+		return nil, err
+	}
+	if err = k.checkAgreement(); err != nil {
+		c.endCall(k, err)
+		return nil, err
+	}
+	k.net.tag |= persistentTag
+	return &persistentCall{call: k}, nil
+}
+
+// Start starts the call, which a goroutine executes. After a failed one there is no other start.
+func (p *persistentCall) Start() (*background, error) {
+	k, b := p.call, newBackground()
+	if err := k.comm.usable(); err != nil {
+		return nil, err
+	}
+	if p.broken != nil {
+		return nil, fmt.Errorf("%w: earlier start failed: %w", errRequest, p.broken)
+	}
+	k.background = b
+	go func() {
+		err := k.execute()
+		if k.releaseBuffers(); err != nil {
+			k.net.cancelReceives()
+			p.broken = err // visible after Wait, by which the program orders Start
+			err = k.comm.fail(k.op.Name(), k.op.Root(), err)
+		}
+		b.complete(k.comm, err)
+	}()
+	return b, nil
+}
+
+// Free ends the call. It is not in progress.
+func (p *persistentCall) Free() { p.call.comm.endCall(p.call, p.broken) }
