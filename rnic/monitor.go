@@ -30,78 +30,124 @@ const (
 // monitor does not sleep long, and requestService ends a long sleep.
 func (s *shard) runMonitor() {
 	defer close(s.serviceStart)
-	seen := s.polls.Load()
-	sleep := minMonitorSleep     // next sleep
-	requestSleep := requestDelay // next sleep while work is left to the service
-	slept := minMonitorSleep     // last sleep
-	behindLeader := 0            // sleeps without a poll while a leader is asleep in the socket
-	watchedSleeps := 0           // sleeps left that end early if the program shows no activity
-	shortTimer, longTimer := newShortSleeper(), time.NewTimer(0)
-	defer shortTimer.close()
-	defer longTimer.Stop()
+	m := monitorLoop{s: s, seen: s.polls.Load(), short: newShortSleeper(), long: time.NewTimer(0)}
+	m.resetSleeps()
+	defer m.short.close()
+	defer m.long.Stop()
 	for !s.dev.unusable.Load() {
-		polls := s.polls.Load()
-		pollsRare := polls-seen < uint64(slept/minPollGap)
-		if pollsRare && (polls != seen || slept > minMonitorSleep) && s.token.isFree() {
-			seen = polls // perhaps the whole process had no processor
-			shortTimer.sleep(minMonitorSleep)
-			polls = s.polls.Load()
-		}
-		if pollsRare && polls == seen && s.token.acquire(tokenServing) {
-			s.serviceRuns.Add(1)
-			s.serviceRequested.Store(false) // the service does it now
-			began := s.dev.now()
-			s.serviceStart <- struct{}{} // passes the token
-			<-s.serviceStopped
-			if time.Duration(s.dev.now()-began) > requestDelay {
-				watchedSleeps = maxWatchedSleeps
-			}
-			seen = s.polls.Load()
-			sleep, requestSleep, slept, behindLeader = minMonitorSleep, requestDelay, minMonitorSleep, 0
-			if s.serviceRequested.Swap(false) {
-				slept = requestSleep
-			}
-			shortTimer.sleep(slept)
+		polls, stopped := m.checkPolls()
+		if stopped && s.token.acquire(tokenServing) {
+			m.runService()
 			continue
 		}
-		sleep = min(sleep+sleep/8, maxMonitorSleep)
-		if polls == seen && s.token.isAsleep() {
-			if behindLeader++; behindLeader > sleepsBeforePark {
-				s.parkMonitor()
-				behindLeader = 0
-			}
+		if polls == m.seen && s.token.isAsleep() {
+			m.waitBehindLeader()
 		}
-		seen, slept = polls, sleep
-		requested := s.serviceRequested.Load()
-		switch {
-		case requested:
-		case sleep < requestDelay:
-			shortTimer.sleep(sleep)
-		case s.sleepLong(longTimer, sleep):
-			sleep, requestSleep, requested = minMonitorSleep, requestDelay, true
-		}
-		if requested {
-			s.serviceRequested.Store(false)
-			seen = s.polls.Load()
-			active := true
-			if slept = requestSleep; watchedSleeps > 0 {
-				if slept, active = s.sleepWhileActive(shortTimer.sleep, requestSleep); active {
-					watchedSleeps--
-				}
-			} else {
-				shortTimer.sleep(requestSleep)
-			}
-			if active {
-				requestSleep = min(requestSleep+requestSleep/2, maxMonitorSleep/2)
-			} else {
-				seen = s.polls.Load() // the program may have polled before
-			}
-			sleep = min(sleep, slept)
+		m.nextSleep = min(m.nextSleep+m.nextSleep/8, maxMonitorSleep)
+		m.seen, m.slept = polls, m.nextSleep
+		if m.sleep() {
+			m.sleepBeforeService()
 		}
 		if s.flushDeferred() {
-			sleep = minMonitorSleep
+			m.nextSleep = minMonitorSleep
 		}
 	}
+}
+
+// monitorLoop is the state that the monitor goroutine has to itself.
+type monitorLoop struct {
+	s             *shard
+	seen          uint64        // number of polls at the last check
+	slept         time.Duration // last sleep
+	nextSleep     time.Duration
+	requestSleep  time.Duration // next sleep while work is left to the service
+	behindLeader  int           // sleeps without a poll while a leader is asleep in the socket
+	watchedSleeps int           // sleeps left that end early if the program shows no activity
+	short         *shortSleeper
+	long          *time.Timer
+}
+
+func (m *monitorLoop) resetSleeps() {
+	m.nextSleep, m.slept, m.requestSleep, m.behindLeader = minMonitorSleep, minMonitorSleep, requestDelay, 0
+}
+
+// checkPolls returns the number of polls, and whether polling has stopped. Polls
+// that were few since the last check are checked again after a short sleep: the
+// whole process may have had no processor.
+func (m *monitorLoop) checkPolls() (polls uint64, stopped bool) {
+	polls = m.s.polls.Load()
+	if polls-m.seen >= uint64(m.slept/minPollGap) {
+		return polls, false
+	}
+	if (polls != m.seen || m.slept > minMonitorSleep) && m.s.token.isFree() {
+		m.seen = polls
+		m.short.sleep(minMonitorSleep)
+		polls = m.s.polls.Load()
+	}
+	return polls, polls == m.seen
+}
+
+// runService passes the token to the service and waits until it gives it back.
+func (m *monitorLoop) runService() {
+	s := m.s
+	s.serviceRuns.Add(1)
+	s.serviceRequested.Store(false) // the service does it now
+	began := s.dev.now()
+	s.serviceStart <- struct{}{} // passes the token
+	<-s.serviceStopped
+	if time.Duration(s.dev.now()-began) > requestDelay {
+		m.watchedSleeps = maxWatchedSleeps
+	}
+	m.seen = s.polls.Load()
+	m.resetSleeps()
+	if s.serviceRequested.Swap(false) {
+		m.slept = m.requestSleep
+	}
+	m.short.sleep(m.slept)
+}
+
+// waitBehindLeader parks the monitor after some sleeps behind a leader that is
+// asleep in the socket.
+func (m *monitorLoop) waitBehindLeader() {
+	if m.behindLeader++; m.behindLeader > sleepsBeforePark {
+		m.s.parkMonitor()
+		m.behindLeader = 0
+	}
+}
+
+// sleep sleeps for nextSleep, and reports whether work is left to the service.
+func (m *monitorLoop) sleep() (requested bool) {
+	switch {
+	case m.s.serviceRequested.Load():
+		return true
+	case m.nextSleep < requestDelay:
+		m.short.sleep(m.nextSleep)
+		return false
+	case m.s.sleepLong(m.long, m.nextSleep):
+		m.nextSleep, m.requestSleep = minMonitorSleep, requestDelay
+		return true
+	}
+	return false
+}
+
+// sleepBeforeService gives the program some time to poll before the service does
+// the work left to it.
+func (m *monitorLoop) sleepBeforeService() {
+	s := m.s
+	s.serviceRequested.Store(false)
+	m.seen, m.slept = s.polls.Load(), m.requestSleep
+	active := true
+	if m.watchedSleeps == 0 {
+		m.short.sleep(m.requestSleep)
+	} else if m.slept, active = s.sleepWhileActive(m.short.sleep, m.requestSleep); active {
+		m.watchedSleeps--
+	}
+	if active {
+		m.requestSleep = min(m.requestSleep+m.requestSleep/2, maxMonitorSleep/2)
+	} else {
+		m.seen = s.polls.Load() // the program may have polled before
+	}
+	m.nextSleep = min(m.nextSleep, m.slept)
 }
 
 // sleepWhileActive sleeps for d, or until the program has shown no activity for a
