@@ -19,8 +19,6 @@ type Comm struct {
 
 	mu    sync.Mutex
 	attrs []attrValue // guarded by mu
-
-	probePolls probePolls
 }
 
 // newComm returns a communicator with a context id that all its ranks have agreed on. ranks

@@ -19,7 +19,7 @@ import (
 //   - drives progress if no goroutine does, so that queries of other ranks are answered while
 //     the program computes;
 //   - sends liveness probes to the ranks that are waited for (liveness.go);
-//   - does so also for requests that the program polls (poll_tracker.go);
+//   - treats conditions that the program polls as waits (poll_tracker.go);
 //   - makes rank 0 query the state of all ranks when a wait exceeds alarm
 //     (deadlock_report.go).
 //
@@ -33,8 +33,10 @@ type deadlockDetector struct {
 	alwaysReport bool          // report every alarm, not only deadlocks
 	print        func(string)
 
-	waits      map[any]*waitState // waits by waitKey
-	polls      pollTracker
+	waits      map[any]*waitState // waiting calls by waitKey, and polled conditions by engine.PollRecord.Key
+	pollStats  pollStats
+	pollProbes probeSchedule
+	morePolls  bool      // there are more polls than the engine records
 	callCount  uint64    // number of calls at the last sample
 	lastCallAt time.Time // time at which callCount changed
 
@@ -61,14 +63,17 @@ type deadlockDetector struct {
 	goroutines sync.WaitGroup
 }
 
-// waitState is the state of a waiting call.
+// waitState is the state of a call that waits, or of a condition that is polled.
 type waitState struct {
-	since         time.Time
-	probedAt      time.Time     // time of the last probes
-	probeInterval time.Duration // time to the next probes
-	nextRank      int           // index of the next rank to probe
-	alarmed       bool
-	missed        int // number of samples without the call
+	since     time.Time
+	probes    probeSchedule
+	alarmFrom time.Time // start of the time after which the alarm is raised
+	alarmed   bool
+	missed    int // number of samples without the wait
+
+	polled bool           // the program polls it
+	poll   *deadlock.Poll // nil for a nonblocking collective call, whose goroutine waits
+	stack  []uintptr      // of the polling program
 }
 
 const (
@@ -79,7 +84,7 @@ const (
 // newDeadlockDetector returns a detector that is not started.
 func newDeadlockDetector(w *job) *deadlockDetector {
 	l := &deadlockDetector{world: w, interval: sampleInterval, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), replyTimeout: stateTimeout, alwaysReport: w.o.Watchdog > 0,
-		waits: map[any]*waitState{}, polls: pollTracker{all: map[any]*pollState{}, schedules: map[int]*probeSchedule{}}, lossesSent: map[int]int{}, reportedLost: map[int]lostRank{}, lastCallAt: time.Now(),
+		waits: map[any]*waitState{}, lossesSent: map[int]int{}, reportedLost: map[int]lostRank{}, lastCallAt: time.Now(),
 		flushState: flushState{unconfirmed: map[int]int{}},
 		tasks:      make(chan func(), 16), stopCh: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
 	l.alarm = max(0, l.alarm)
@@ -143,10 +148,38 @@ func waitKey(w engine.ActiveWait) any {
 func (d *deadlockDetector) sampleWaits() {
 	list, more, spent := d.world.eng.TakePollStats()
 	d.world.eng.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
-		d.polls.stats.add(spent)
-		d.updatePolls(core, list, more, last.Calls != d.callCount, time.Now())
-		d.checkWaits(core, waiting, last)
+		now := time.Now()
+		active := last.Calls != d.callCount
+		if active {
+			d.callCount, d.lastCallAt = last.Calls, now
+		}
+		for _, x := range d.waits {
+			x.missed++
+		}
+		d.pollStats.add(spent)
+		d.checkPolls(core, list, more, active, now)
+		d.checkWaits(core, waiting, now)
+		for key, x := range d.waits {
+			if x.missed > 1 {
+				delete(d.waits, key)
+			}
+		}
+		if !d.fallbackAt.IsZero() && now.After(d.fallbackAt) {
+			d.fallbackAt = time.Time{}
+			d.queryStates(core, d.fallbackReason >= reasonWatchdog)
+		}
 	})
+}
+
+// trackWait returns the state of a wait or a poll that this sample has found.
+func (d *deadlockDetector) trackWait(key any, now time.Time) *waitState {
+	x := d.waits[key]
+	if x == nil {
+		x = &waitState{since: now, alarmFrom: now, probes: probeSchedule{last: now, interval: sampleInterval}}
+		d.waits[key] = x
+	}
+	x.missed = 0
+	return x
 }
 
 // isDue reports whether this sample is the one nearest to the end of an interval. Tickers are
@@ -157,43 +190,32 @@ func (d *deadlockDetector) isDue(passed, interval time.Duration) bool {
 
 // checkWaits updates the states of the waiting calls, probes the ranks that they wait for and
 // raises the alarm.
-func (d *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
-	now := time.Now()
-	if last.Calls != d.callCount {
-		d.callCount, d.lastCallAt = last.Calls, now
-	}
-	for _, x := range d.waits {
-		x.missed++
-	}
+func (d *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.ActiveWait, now time.Time) {
 	for _, w := range waiting {
-		key := waitKey(w)
-		x := d.waits[key]
-		if x == nil {
-			x = &waitState{since: now, probedAt: now, probeInterval: sampleInterval}
-			d.waits[key] = x
-		}
-		x.missed = 0
+		x := d.trackWait(waitKey(w), now)
 		describer, ok := w.Target.(deadlock.Describer)
 		if !ok {
 			continue
 		}
-		if d.isDue(now.Sub(x.probedAt), x.probeInterval) {
-			d.probeRanks(core, x, w.Target, describer.DescribeWait(), now)
+		if d.isDue(now.Sub(x.probes.last), x.probes.interval) {
+			h, payload := envelope.Header{}, []byte(nil)
+			if n, ok := w.Target.(deadlock.Prober); ok {
+				var contextID uint32
+				contextID, payload = n.ProbeCall()
+				h.ID = uint64(contextID)
+			}
+			d.probeRanks(core, &x.probes, h, payload, describer.DescribeWait().For, now)
 		}
-		if d.alarm > 0 && now.Sub(x.since) >= d.alarm && !x.alarmed && (!describer.DescribeWait().Aside || d.polls.stateOf(w.Target) != nil) {
+		if d.isOverdue(x, now) && (!describer.DescribeWait().Aside || d.polledCall(w.Target) != nil) {
 			x.alarmed = true
 			d.raiseAlarm(core, d.alarmReason())
 		}
 	}
-	for key, x := range d.waits {
-		if x.missed > 1 {
-			delete(d.waits, key)
-		}
-	}
-	if !d.fallbackAt.IsZero() && now.After(d.fallbackAt) {
-		d.fallbackAt = time.Time{}
-		d.queryStates(core, d.fallbackReason >= reasonWatchdog)
-	}
+}
+
+// isOverdue reports whether a wait exceeds the alarm time and has not raised the alarm.
+func (d *deadlockDetector) isOverdue(x *waitState, now time.Time) bool {
+	return d.alarm > 0 && !x.alarmed && now.Sub(x.alarmFrom) >= d.alarm
 }
 
 // handlePacket handles a packet of another detector. An error is a protocol violation.

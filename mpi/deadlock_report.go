@@ -227,7 +227,7 @@ func (d *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 	}
 	s := &deadlock.State{Rank: w.eng.Rank(), PID: os.Getpid(), Quiet: now.Sub(d.lastCallAt).Milliseconds()}
 	s.Host, _ = os.Hostname()
-	described := map[*pollState]bool{}
+	described := map[*waitState]bool{}
 	for _, x := range waiting {
 		describer, ok := x.Target.(deadlock.Describer)
 		switch {
@@ -239,8 +239,8 @@ func (d *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 		}
 		c := describer.DescribeWait()
 		c.At = callerLine(stacks[x.ID])
-		if p := d.polls.stateOf(x.Target); p != nil {
-			d.polls.markPolled(&c, p)
+		if p := d.polledCall(x.Target); p != nil {
+			d.markPolled(&c, p)
 			described[p] = true
 		}
 		if state := d.waits[waitKey(x)]; state != nil {
@@ -248,7 +248,7 @@ func (d *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 		}
 		s.Calls = append(s.Calls, c)
 	}
-	s.Calls = append(s.Calls, d.polls.describeCalls(now, described)...)
+	s.Calls = append(s.Calls, d.describePolls(now, described)...)
 	s.Last = w.calls.DescribeLastCall(last.Send, last.Peer, last.Envelope)
 	if last.Calls == 0 {
 		s.Last = ""

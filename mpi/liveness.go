@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
-	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -34,25 +33,27 @@ const (
 	maxReasonSize = 200 // bytes
 )
 
+// probeSchedule is the schedule of the liveness probes of a wait.
+type probeSchedule struct {
+	last     time.Time
+	interval time.Duration // time to the next probes
+	next     int           // index of the next rank to probe
+}
+
 // probeRanks sends liveness probes to the ranks that a call waits for, with exponentially
 // growing intervals.
-func (d *deadlockDetector) probeRanks(core *protocol.Core, x *waitState, target engine.Waitable, c deadlock.Call, now time.Time) {
-	h, payload := envelope.Header{Tag: deadlock.PacketProbe}, []byte(nil)
-	if n, ok := target.(deadlock.Prober); ok {
-		if contextID, call := n.ProbeCall(); call != nil {
-			h.ID, payload = uint64(contextID), call
-		}
-	}
-	for range min(len(c.For), maxProbes) {
-		rank := c.For[x.nextRank%len(c.For)]
-		if x.nextRank++; rank != d.world.eng.Rank() && core.Backlog(rank) == 0 {
+func (d *deadlockDetector) probeRanks(core *protocol.Core, x *probeSchedule, h envelope.Header, payload []byte, ranks []int, now time.Time) {
+	h.Tag = deadlock.PacketProbe
+	for range min(len(ranks), maxProbes) {
+		rank := ranks[x.next%len(ranks)]
+		if x.next++; rank != d.world.eng.Rank() && core.Backlog(rank) == 0 {
 			d.SendPacket(core, rank, h, payload)
 		}
 	}
-	x.probedAt = now
-	if x.nextRank >= len(c.For) { // all of them
-		x.nextRank = 0
-		x.probeInterval = min(2*x.probeInterval, d.world.o.maxProbeInterval())
+	x.last = now
+	if x.next >= len(ranks) { // all of them
+		x.next = 0
+		x.interval = min(2*x.interval, d.world.o.maxProbeInterval())
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
-	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -30,7 +29,7 @@ type Request struct {
 	rmaResult    *rmaResult      // of a one-sided operation
 	err          error           // error before the start
 
-	pollRound, pollRoundAll uint64 // rounds of engine.PollStats.FirstInRound: tested alone or in a TestAny, and in a TestAll
+	pollRound uint64 // last round in which it was tested, of engine.PollStats
 
 	persistent, active bool
 	start              func(*Request) error // starts a persistent request; nil after Free
@@ -44,9 +43,6 @@ type requestWait Request
 
 // Ready implements engine.Waitable.
 func (q *requestWait) Ready() bool { return (*Request)(q).isDone() }
-
-// DescribeWait implements deadlock.Describer.
-func (q *requestWait) DescribeWait() deadlock.Call { return (*Request)(q).describe() }
 
 // isDone reports whether the request is done. The caller holds the engine's lock.
 func (r *Request) isDone() bool {

@@ -46,7 +46,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"without a reply after [3 s] is named", k.time("mpi.stateTimeout"), false, "TestHangTimes"},
 			{"has waited for less than [a second], or has made", k.time("mpi.minWaitAge"), false, "TestHangTimes TestReportOnlyCertain"},
 			{"of the knot must have waited for [half a minute]", k.time("mpi.defaultAlarm") / 2, false, "TestHangTimes TestReportOnlyCertain"},
-			{"most pauses last [20 us] or longer", k.time("mpi/internal/engine.minWorkTime"), false, "TestPollsOfComputingRank"},
+			{"average more than [20 us] pass between", k.time("mpi.maxPollGap"), false, "TestPollsOfComputingRank"},
 			{"by ssh, after [15 s]", 15 * second, false, "TestAgentCommand"},
 			{"call that has waited for [half a second] sends", k.time("mpi.sampleInterval"), false, "TestHangTimes TestGiveUp"},
 			{"at last every [2 s]", giveUp / 5, false, "TestGiveUp"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
@@ -39,7 +40,7 @@ type Waitable = progress.Waitable
 // New returns the engine of a rank. open creates its fabric, whose host is the engine;
 // it is not called in a job of one rank.
 func New(rank, size int, open func(fabric.Host) (fabric.Fabric, error)) (*Engine, error) {
-	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), pollStats: PollStats{round: 1}}
+	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), pollStats: PollStats{round: 1, start: time.Now()}}
 	e.progress = progress.New(&e.mu, (*source)(e))
 	if size > 1 {
 		e.mu.Lock() // early connections wait for Attach
@@ -101,17 +102,16 @@ func (e *Engine) Test(w Waitable) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !w.Ready() && !e.closed {
-		e.pollStats.startTest()
+		start := e.pollStats.startTest()
 		e.progress.Poll()
 		if !w.Ready() {
-			e.pollStats.recordFailedTest(w)
+			e.pollStats.recordFailedTest(w, start)
 			return false
 		}
 	} else if e.closed {
 		return w.Ready()
 	}
 	e.lastOp.Calls++
-	e.pollStats.recordSuccessfulTest()
 	return true
 }
 

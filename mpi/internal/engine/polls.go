@@ -3,6 +3,8 @@ package engine
 import (
 	"runtime"
 	"time"
+
+	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
 // A PollObserver is a Waitable that is notified of unsuccessful polls.
@@ -19,13 +21,13 @@ type PollObserver interface {
 // costs one comparison, and only a sample of the tests is timed.
 type PollStats struct {
 	round     uint64
-	tests     uint64 // unsuccessful, in this round
+	start     time.Time // of the round
 	records   []PollRecord
+	probes    map[match.Envelope]bool // that are recorded
 	truncated bool
-	time      PollTime
-	testStart time.Time // start of the timed test, or zero
-	testEnd   time.Time // end of the timed test until the next one starts, or zero
-	weight    int       // number of tests that the sample represents
+	tests     int // unsuccessful
+	timed     int // those of them that are timed, and the time inside of these
+	inside    time.Duration
 }
 
 // A PollRecord is a Waitable that was polled without success.
@@ -35,20 +37,17 @@ type PollRecord struct {
 	Stack  []uintptr // as of runtime.Callers, innermost first; or nil
 }
 
-// PollTime is an estimate of the time of a polling program, from a sample of its tests.
+// PollTime is the time of a polling program in a round.
 type PollTime struct {
-	Inside   time.Duration // inside Test
-	Between  time.Duration // from the end of a Test to the start of the next
-	Tests    int
-	LongGaps int // tests followed by at least minWorkTime until the next
+	Total  time.Duration
+	Inside time.Duration // inside of unsuccessful tests, estimated from a sample
+	Tests  int           // number of unsuccessful tests
 }
 
 const (
 	maxPollRecords = 1024 // records of a round
 	maxPollStacks  = 16   // records with a stack
 	timingInterval = 64   // of tests, the first of a round is timed
-
-	minWorkTime = 20 * time.Microsecond // minimum time between two tests that counts as other work
 )
 
 // FirstInRound reports whether a Waitable, whose last round is *round, is polled for
@@ -58,18 +57,25 @@ func (p *PollStats) FirstInRound(round *uint64) bool {
 		return false
 	}
 	*round = p.round
-	return p.HasRoom(true)
+	return p.hasRoom()
 }
 
-// Round returns the number of the round, which is never 0.
-func (p *PollStats) Round() uint64 { return p.round }
+// FirstProbeInRound is FirstInRound for a probe for the messages that e matches.
+func (p *PollStats) FirstProbeInRound(e match.Envelope) bool {
+	if p.probes[e] || !p.hasRoom() {
+		return false
+	}
+	if p.probes == nil {
+		p.probes = map[match.Envelope]bool{}
+	}
+	p.probes[e] = true
+	return true
+}
 
-// HasRoom reports whether there is room for another record; ours is false if the caller
-// has none itself. It notes if a record is omitted.
-func (p *PollStats) HasRoom(ours bool) bool {
-	ours = ours && len(p.records) < maxPollRecords
-	p.truncated = p.truncated || !ours
-	return ours
+// hasRoom reports whether there is room for another record, and notes if there is none.
+func (p *PollStats) hasRoom() bool {
+	p.truncated = p.truncated || len(p.records) == maxPollRecords
+	return len(p.records) < maxPollRecords
 }
 
 // Add appends a record.
@@ -82,55 +88,38 @@ func (p *PollStats) Add(key, what any) {
 	p.records = append(p.records, x)
 }
 
-// startTest is called when Test starts to poll the network.
-func (p *PollStats) startTest() {
-	if !p.testEnd.IsZero() {
-		between := time.Since(p.testEnd)
-		p.testEnd = time.Time{}
-		p.time.Between += between * time.Duration(p.weight)
-		p.time.Tests += p.weight
-		if between >= minWorkTime {
-			p.time.LongGaps += p.weight
-		}
-	}
+// startTest is called when Test starts to poll the network. It returns the time if this test is
+// timed.
+func (p *PollStats) startTest() (start time.Time) {
 	if p.tests%timingInterval == 0 {
-		p.testStart, p.weight = time.Now(), timingInterval
-		if p.tests == 0 {
-			p.weight = 1
-		}
+		start = time.Now()
 	}
-	p.tests++
+	return start
 }
 
-// recordFailedTest is called at the end of an unsuccessful Test.
-func (p *PollStats) recordFailedTest(w Waitable) {
-	timed := !p.testStart.IsZero()
-	if timed {
-		p.time.Inside += time.Since(p.testStart) * time.Duration(p.weight)
+// recordFailedTest is called at the end of an unsuccessful Test, with the result of startTest.
+func (p *PollStats) recordFailedTest(w Waitable, start time.Time) {
+	p.tests++
+	if !start.IsZero() {
+		p.timed++
+		p.inside += time.Since(start)
 	}
 	if w, ok := w.(PollObserver); ok {
 		w.OnPoll(p)
 	}
-	if timed {
-		p.testStart, p.testEnd = time.Time{}, time.Now()
-	}
 }
 
-// recordSuccessfulTest is called at the end of a successful Test, which is not timed.
-func (p *PollStats) recordSuccessfulTest() { p.testStart, p.testEnd = time.Time{}, time.Time{} }
-
 // TakePollStats ends a round and returns its records, whether records were omitted, and
-// the estimated time of the program.
+// the time of the program.
 func (e *Engine) TakePollStats() (list []PollRecord, more bool, spent PollTime) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p := &e.pollStats
-	if !p.testEnd.IsZero() { // the program does other work since then
-		now := time.Now()
-		p.time.Between += now.Sub(p.testEnd)
-		p.testEnd, p.weight = now, 1
+	p, now := &e.pollStats, time.Now()
+	spent = PollTime{Total: now.Sub(p.start), Tests: p.tests}
+	if p.timed > 0 {
+		spent.Inside = p.inside / time.Duration(p.timed) * time.Duration(p.tests)
 	}
-	list, more, spent = p.records, p.truncated, p.time
-	*p = PollStats{round: p.round + 1, testEnd: p.testEnd, weight: p.weight}
+	list, more = p.records, p.truncated
+	*p = PollStats{round: p.round + 1, start: now}
 	return list, more, spent
 }
