@@ -140,6 +140,12 @@ func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 	if !s.token.beginSleep() {
 		return true
 	}
+	defer func() { // also if a method of the program's context panics
+		wanted = s.token.endSleep()
+		if s.monitorParked.Load() {
+			s.unparkMonitor()
+		}
+	}()
 	s.flushCorked() // posts since flushDeferred
 	// A goroutine that arms an earlier timer or makes ready true either sees
 	// asleep and wakes the socket, or did so before this second check.
@@ -156,9 +162,5 @@ func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 			s.dev.linkFailed(err)
 		}
 	}
-	wanted = s.token.endSleep()
-	if s.monitorParked.Load() {
-		s.unparkMonitor()
-	}
-	return wanted
+	return wanted // set by the deferred function
 }

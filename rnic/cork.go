@@ -52,6 +52,6 @@ func (s *shard) flushCorked() {
 		s.mu.Lock()
 		s.drainAcks(s.dev.now())
 		s.flush()
-		s.mu.Unlock()
+		s.unlock()
 	}
 }

@@ -18,7 +18,7 @@ type cqWaiters struct {
 	hint          atomic.Pointer[string] // why nothing could complete during a wait
 
 	eventPending  atomic.Bool     // the armed event happened and was not consumed by a Wait
-	pollWaiters   atomic.Int32    // calls of PollWait in progress, which every completion wakes
+	pollWaiters   atomic.Int32    // waits of PollWait in progress, which every completion wakes
 	parkedWaiters []chan struct{} // parked waiters
 	spareChans    []chan struct{} // free list for parkedWaiters
 	parkedCount   atomic.Int32    // len(parkedWaiters)
@@ -145,10 +145,7 @@ func (c *completionQueue) PollWait(ctx context.Context, wc []verbs.WC) (int, err
 			return n, err
 		}
 		w := waiter{ctx: orBackground(ctx), cq: c, completion: true}
-		c.pollWaiters.Add(1)
-		err := w.wait()
-		c.pollWaiters.Add(-1)
-		if err != nil {
+		if err := w.wait(); err != nil {
 			return 0, err
 		}
 	}

@@ -74,6 +74,7 @@ type deviceReports struct {
 	retired      retiredCounters
 	layers       layers
 	waitWatch    waitWatch
+	logs         deferredLogs
 	capture      *capture.File // the running capture, or nil
 	debug        debugEndpoint
 }
@@ -264,14 +265,18 @@ func (d *Device) quotas() *quotas           { return d.quota }
 func (d *Device) isClosed() bool            { return d.closed.Load() }
 func (d *Device) pdFreed(*protectionDomain) { d.quota.release(kindPD) }
 
+// raiseEvent queues an asynchronous event. Locks may be held: the caller, or who
+// releases the lock of the shard, calls emitLogs.
 func (d *Device) raiseEvent(ev verbs.AsyncEvent) {
-	if d.log.Enabled(context.Background(), slog.LevelDebug) {
-		cause := ""
-		if ev.Failure != nil {
-			cause = ev.Failure.String()
+	d.deferLog(func(log *slog.Logger) {
+		if log.Enabled(context.Background(), slog.LevelDebug) {
+			cause := ""
+			if ev.Failure != nil {
+				cause = ev.Failure.String()
+			}
+			log.Debug("asynchronous event", "device", d.name, "event", ev.Type, "cause", cause)
 		}
-		d.log.Debug("asynchronous event", "device", d.name, "event", ev.Type, "cause", cause)
-	}
+	})
 	d.wakeups.Add(1)
 	d.events.push(ev)
 }

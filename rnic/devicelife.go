@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,7 @@ func (d *Device) Close() (err error) {
 }
 
 func (d *Device) close() error {
+	defer d.emitLogs()
 	errs := []error{d.closeDebug()}
 	if d.port.watcher != nil {
 		errs = append(errs, d.port.watcher.Close())
@@ -111,11 +113,14 @@ func (d *Device) linkFailed(err error) {
 	d.unusable.Store(true)
 	d.notifyEnded()
 	d.linkFailures.Add(1)
-	d.log.Error("link failed", "device", d.name, "addr", d.addr, "err", err)
+	d.deferLog(func(log *slog.Logger) { log.Error("link failed", "device", d.name, "addr", d.addr, "err", err) })
 	d.raiseEvent(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Failure: &verbs.Failure{
 		Event: "the link failed: " + err.Error(), Cause: "close the device and open it again",
 	}})
-	go d.wakeAllWaiters() // in a goroutine: d.mu is taken before the locks of shards
+	go func() { // d.mu is taken before the locks of shards
+		d.wakeAllWaiters()
+		d.emitLogs()
+	}()
 }
 
 // notifyEnded wakes the waiters on completion channels when the device is closed

@@ -72,8 +72,9 @@
 //	free                SetImpair, StartCapture: seize             seized
 //	polling             the read is done: release                  free
 //	leading             spin budget used up: beginSleep            leading, asleep
-//	leading             satisfied, context ended, CQ failed, or
-//	                    a seizer waits: release                    free
+//	leading             satisfied, context ended, CQ failed, code of
+//	                    the program panics, or a seizer waits:
+//	                    release                                    free
 //	leading, asleep     readable, timer due, Wake: endSleep        leading
 //	leading, asleep     frequent polls, or a seizer: displace      leading, displaced
 //	leading, displaced  endSleep; the leader releases it, follows  leading
@@ -93,6 +94,10 @@
 // goroutine that handles the packet lists the queue there and wakes it. If the
 // channel has a handler, the service calls it at the end of each poll, with no
 // lock held.
+//
+// Code of the program runs in a poller or leader with the token at most: its
+// context, and its log handler, which gets the records of a section when the lock
+// is released. If it panics the token is released, and the program's call panics.
 //
 // The token is taken before the lock; the locks of a completion queue and then
 // of its channel come last. Acknowledgements are coalesced per batch of packets,

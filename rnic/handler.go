@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -78,10 +79,27 @@ func (ch *completionChannel) handleEvents() {
 			return
 		}
 		ch.dev.wakeups.Add(1) // the handler may make a goroutine runnable
-		if !handler(c) {
+		if !ch.callHandler(handler, c) {
 			ch.enqueueUnhandled(c)
 		}
 	}
+}
+
+// callHandler calls the handler, which must return: a panic ends the process, and
+// runtime.Goexit, which would end the service instead, is made one.
+func (ch *completionChannel) callHandler(handler func(verbs.CQ) bool, c *completionQueue) (handled bool) {
+	returned := false
+	defer func() {
+		if reason := recover(); reason != nil {
+			panic(reason)
+		}
+		if !returned {
+			panic(fmt.Sprintf("rnic: handler of %v called runtime.Goexit", ch))
+		}
+	}()
+	handled = handler(c)
+	returned = true
+	return handled
 }
 
 // enqueueUnhandled lists c for Wait.

@@ -1,6 +1,8 @@
 package rnic
 
 import (
+	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -96,4 +98,26 @@ func TestHandOver(t *testing.T) {
 	require.Len(t, ch.more, 1, "the service did not look")
 	require.Zero(t, e.dev.shards[0].pollForService())
 	require.Empty(t, offered, "waiters get them")
+}
+
+// TestHandlerThatDoesNotReturn checks that a panic of a handler is not swallowed, and that one that
+// ends its goroutine, as the FailNow of a test does, panics.
+func TestHandlerThatDoesNotReturn(t *testing.T) {
+	e := newEnd(t, Options{NoService: true})
+	some, cqs := e.newChannel(t, 1, 4)
+	boom := errors.New("boom")
+	for _, c := range []struct {
+		handler func(verbs.CQ) bool
+		want    any
+	}{
+		{func(verbs.CQ) bool { panic(boom) }, boom},
+		{func(verbs.CQ) bool { runtime.Goexit(); return true }, "rnic: handler of completion channel 1 called runtime.Goexit"},
+	} {
+		got := make(chan any)
+		go func() {
+			defer func() { got <- recover() }()
+			some.(*completionChannel).callHandler(c.handler, cqs[0].(*completionQueue))
+		}()
+		require.Equal(t, c.want, <-got)
+	}
 }

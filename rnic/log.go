@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/internal/spelling"
@@ -79,4 +80,44 @@ func (f *failureLog) WithGroup(name string) slog.Handler {
 
 func (f *failureLog) withHandlerFunc(with func(slog.Handler) slog.Handler) slog.Handler {
 	return &failureLog{f.logged, append(f.with[:len(f.with):len(f.with)], with)}
+}
+
+// The deferredLogs are records made with locks held, whose handler runs when they
+// are released: it belongs to the program, and may use the device or panic.
+type deferredLogs struct {
+	pending atomic.Bool // len(list) > 0
+	mu      sync.Mutex
+	list    []func(*slog.Logger)
+}
+
+// deferLog makes the next emitLogs call record. Locks of shards may be held.
+func (d *Device) deferLog(record func(*slog.Logger)) {
+	l := &d.logs
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, record)
+	l.pending.Store(true)
+}
+
+// emitLogs passes the deferred records to the log. No lock is held, but perhaps
+// the token. If the handler panics, the next call continues behind its record.
+func (d *Device) emitLogs() {
+	for d.logs.pending.Load() {
+		if record := d.logs.pop(); record != nil {
+			record(d.log)
+		}
+	}
+}
+
+func (l *deferredLogs) pop() (record func(*slog.Logger)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.list) > 0 {
+		record, l.list = l.list[0], l.list[1:]
+	}
+	if len(l.list) == 0 {
+		l.list = nil
+		l.pending.Store(false)
+	}
+	return record
 }

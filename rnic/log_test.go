@@ -118,7 +118,7 @@ func TestLogEnvironment(t *testing.T) {
 				require.Empty(t, text.String())
 			}
 			if level == "debug" {
-				require.Regexp(t, `history=".*state RTS;.*-> RC_WRITE_ONLY psn \d+;.*NAK remote access error; "`, text.String())
+				require.Regexp(t, `history=".*state RTS;.*-> RC_WRITE_ONLY psn \d+;.*NAK remote access error; .*"`, text.String())
 			} else {
 				require.Equal(t, len(want), strings.Count(text.String(), "\n"), text.String())
 			}

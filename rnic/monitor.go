@@ -238,7 +238,7 @@ func (s *shard) flushDeferred() bool {
 	s.mu.Lock()
 	s.drainAcks(s.dev.now())
 	s.flush()
-	s.mu.Unlock()
+	s.unlock()
 	return true
 }
 

@@ -191,6 +191,7 @@ func (gr *group) handleDatagram(d *Device, dg *link.Datagram, flows *flowCache) 
 			q.handleMulticast(&p)
 		}
 		gr.mu.Unlock()
+		d.emitLogs()
 	}
 }
 

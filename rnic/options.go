@@ -86,7 +86,9 @@ type Options struct {
 	// endpoint (warnings, errors), devices that open and close (information), and
 	// asynchronous events and failures of queue pairs, which completions tell, with their
 	// last packets (debugging). If it is nil, warnings and errors go to slog's default
-	// logger, some of each device; see EnvLog.
+	// logger, some of each device; see EnvLog. Its handler may use the device: no
+	// lock of the device is held. A panic of the handler reaches the program's call
+	// that made the record, or ends the process if the device's own goroutines did.
 	Logger *slog.Logger
 
 	// Debug is the address of the debug endpoint, see Device.ServeDebug.

@@ -93,7 +93,7 @@ func (h *peerHandle) Close() error {
 	}
 	h.q.shard.mu.Lock()
 	h.peer.Remove()
-	h.q.shard.mu.Unlock()
+	h.q.shard.unlock()
 	h.q.pd.release(kindAH)
 	return nil
 }

@@ -49,6 +49,7 @@ func (d *Device) handlePortChange(s ifwatch.State) {
 		}
 		d.log.Log(context.Background(), level, "port state changed", "device", d.name, "addr", d.addr, "event", t, "cause", cause)
 		d.raiseEvent(verbs.AsyncEvent{Type: t, Port: 1, Failure: &verbs.Failure{Event: cause}})
+		d.emitLogs()
 	}
 	switch {
 	case was.HasAddr && !s.HasAddr:

@@ -114,7 +114,7 @@ func (s *shard) pollSocket(c caller) int {
 		s.ackDeferred = true // until the application replies or polls
 	}
 	s.flush()
-	s.mu.Unlock()
+	s.unlock()
 	return packets
 }
 

@@ -108,7 +108,7 @@ func (q *queuePair) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 	}
 	s := q.shard
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if err := q.checkUsable(op); err != nil {
 		return err
 	}
@@ -174,12 +174,12 @@ func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) {
 	}
 	s.drainQP(q, now)
 	if s.corkStream(q) || s.leaveToLeader() {
-		s.mu.Unlock()
+		s.unlock()
 		return n, err
 	}
 	s.drainAcks(now)
 	s.flush()
-	s.mu.Unlock()
+	s.unlock()
 	return n, err
 }
 
@@ -220,7 +220,7 @@ func (q *queuePair) PostRecv(wrs []verbs.RecvWR) (int, error) {
 		s.drainAcks(now)
 		s.flush()
 	}
-	s.mu.Unlock()
+	s.unlock()
 	return n, err
 }
 
@@ -232,6 +232,7 @@ func (q *queuePair) Close() error {
 		s.mu.Unlock()
 		return nil
 	}
+	defer q.dev.emitLogs()
 	if !q.dev.unusable.Load() {
 		s.flushBeforeClose(q, q.dev.now())
 	}

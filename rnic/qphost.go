@@ -77,10 +77,15 @@ func (q *queuePair) logFailure(wc *verbs.WC) {
 		return // RDMA of a UD queue pair fails alone
 	}
 	q.failureLogged = true
-	if q.dev.log.Enabled(context.Background(), slog.LevelDebug) {
-		q.dev.log.Debug("queue pair failed", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "cause", wc.Err(),
-			"history", recordLog(q.records()))
-	}
+	err := wc.Err()
+	q.dev.deferLog(func(log *slog.Logger) {
+		if log.Enabled(context.Background(), slog.LevelDebug) {
+			q.shard.mu.Lock()
+			history := recordLog(q.records())
+			q.shard.mu.Unlock()
+			log.Debug("queue pair failed", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "cause", err, "history", history)
+		}
+	})
 }
 
 // A recordLog formats a flight recorder for a log.

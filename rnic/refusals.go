@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"fmt"
+	"log/slog"
 	"net/netip"
 
 	"github.com/softrnic/softrnic/internal/link"
@@ -91,7 +92,9 @@ func (q *queuePair) handleRefusal(now reliability.Time, r *link.Refusal, refusal
 	}
 	if response := !q.datagram && !wire.ParseBTH(r.Head()).Opcode.Info().Request; response && !q.refusalLogged && isSilentLoss(refusal) {
 		q.refusalLogged = true
-		q.dev.log.Warn("responses refused by the system", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "cause", refusal)
+		q.dev.deferLog(func(log *slog.Logger) {
+			log.Warn("responses refused by the system", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "cause", refusal)
+		})
 	}
 	q.shard.armTimer(q)
 }
@@ -118,7 +121,7 @@ func (d *Device) handleICMP(list []link.Refusal) {
 			s.flushZeroCopy()
 			s.handleRefusals(now, list)
 		}
-		s.mu.Unlock()
+		s.unlock()
 	}
 }
 

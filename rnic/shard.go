@@ -128,6 +128,15 @@ func newShard(d *Device, conn link.Conn) *shard {
 	return s
 }
 
+// unlock releases mu, and passes the records of the section to the log. A
+// section that makes none, or that ends with other locks held, unlocks mu.
+func (s *shard) unlock() {
+	s.mu.Unlock()
+	if s.dev.logs.pending.Load() {
+		s.dev.emitLogs()
+	}
+}
+
 // markActive queues q for drainActive. s.mu must be held, as in all methods up
 // to flush.
 func (s *shard) markActive(q *queuePair) {

@@ -15,19 +15,31 @@ func (d *Device) pollShard(s *shard, c caller) int {
 		s.claimToken()
 		return 0
 	}
-	n := s.pollSocket(c)
-	idle := s.emptyPolls
-	if d.options.NoService {
-		s.releaseToken()
-	} else {
-		// Followers stay parked while pollers are active: the monitor detects
-		// when polling ends, and the service hands the token to a follower.
-		s.token.release()
-	}
+	n, idle := s.pollOnce(c)
 	if n == 0 && idle > yieldAfter {
 		s.yieldWhenIdle(idle)
 	}
 	return n
+}
+
+// pollOnce reads the socket for a poller, which holds the token, and releases the
+// token, also if the program's log handler panics. It returns the numbers of
+// packets and of consecutive empty reads.
+func (s *shard) pollOnce(c caller) (n, idle int) {
+	defer s.releaseAfterPoll()
+	n = s.pollSocket(c)
+	return n, s.emptyPolls
+}
+
+// releaseAfterPoll releases the token of a poller. Followers stay parked while
+// pollers are active: the monitor detects when polling ends, and the service
+// hands the token to a follower.
+func (s *shard) releaseAfterPoll() {
+	if s.dev.options.NoService {
+		s.releaseToken()
+	} else {
+		s.token.release()
+	}
 }
 
 // yieldAfter is the number of consecutive empty reads, of about 0.25 us each,
@@ -59,6 +71,9 @@ type waiter struct {
 // others follow, parked until a wake-up or the baton.
 func (w *waiter) wait() error {
 	w.cq.addWaiter()
+	if w.completion {
+		w.cq.pollWaiters.Add(1)
+	}
 	defer w.finish()
 	displaced := false // another goroutine took the token
 	for polled := true; ; polled = false {
@@ -77,13 +92,7 @@ func (w *waiter) wait() error {
 			continue
 		}
 		if !displaced && s.token.acquire(tokenLeading) {
-			w.baton = false
-			s.polls.Add(1)
-			s.leader.Store(w.cq)
-			displaced = w.serveAsLeader(s, polled) && !w.cq.dev.options.NoService
-			s.leader.Store(nil)
-			s.flushCorked() // posts of leaveToLeader
-			s.releaseToken()
+			displaced = w.lead(s, polled) && !w.cq.dev.options.NoService
 			continue
 		}
 		if !displaced && s.multiCPU && s.token.isServing() && s.requestHandover(w.isDone) {
@@ -92,6 +101,21 @@ func (w *waiter) wait() error {
 		w.waitAsFollower(s, displaced)
 		displaced = false
 	}
+}
+
+// lead serves the socket of s as the leader and releases the token, which the
+// caller holds, also if a method of the program's context or its log handler
+// panics. It reports whether another goroutine requested the token.
+func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
+	defer s.releaseToken()
+	w.baton = false
+	s.polls.Add(1)
+	s.leader.Store(w.cq)
+	defer func() {
+		s.leader.Store(nil)
+		s.flushCorked() // posts of leaveToLeader
+	}()
+	return w.serveAsLeader(s, polled)
 }
 
 // consumeEvent consumes the event of a Wait, or reports for a PollWait whether
@@ -121,6 +145,9 @@ func (w *waiter) watchContext() {
 // finish ends the wait and passes on a baton that the waiter did not use.
 func (w *waiter) finish() {
 	w.cq.removeWaiter()
+	if w.completion {
+		w.cq.pollWaiters.Add(-1)
+	}
 	if w.stopWatch != nil {
 		w.stopWatch()
 	}

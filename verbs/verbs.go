@@ -157,7 +157,8 @@ type CompChannel interface {
 	// poll queues and post; it must not block or close the device. The event is
 	// consumed if it returns true; other events go to Wait. A channel has one
 	// handler; a second Handle returns ErrInvalid. An adapter with several
-	// engines may call it concurrently. libibverbs has no such call.
+	// engines may call it concurrently. A panic of the handler ends the process.
+	// libibverbs has no such call.
 	Handle(handler func(CQ) bool) error
 
 	// Close frees the channel (ibv_destroy_comp_channel), or returns ErrBusy
