@@ -29,12 +29,14 @@ func (c *collectiveComm) Start(o *collectiveOp) (*background, error) {
 	b, refused := newBackground(), k.argErr
 	k.background = b
 	go func() {
-		err := k.run()
-		if err != nil {
+		err := errNoReturn
+		defer func() { // also if a function of the program calls runtime.Goexit
+			c.endCall(k, err)
+			b.complete(c, err)
+		}()
+		if err = k.run(); err != nil {
 			err = c.fail(k.op.Name(), k.op.Root(), err)
 		}
-		c.endCall(k, err)
-		b.complete(c, err)
 	}()
 	return b, refused
 }

@@ -1,9 +1,11 @@
 package mpi
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/softrnic/softrnic/mpi/internal/comm"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // collectiveComm is the state of a communicator for its collective calls. All ranks make the
@@ -74,12 +76,18 @@ func (c *collectiveComm) releaseIfUnused() {
 // Run executes a blocking call.
 func (c *collectiveComm) Run(o *collectiveOp) error {
 	k, err := c.beginCall(o)
-	if err == nil {
-		err = k.run()
-		c.endCall(k, err)
+	if err != nil {
+		return err
 	}
+	err = errNoReturn
+	defer func() { c.endCall(k, err) }() // also if the program's operation panics
+	err = k.run()
 	return err
 }
+
+// errNoReturn is the error of a call whose operation, a function of the program, panicked or called
+// runtime.Goexit.
+var errNoReturn = fmt.Errorf("%w: the operation did not return", datatype.ErrOp)
 
 // RunAs is Run of the call op, which is built on another. args must be equal at all ranks.
 func (c *collectiveComm) RunAs(op string, o collectiveOp, args ...any) error {

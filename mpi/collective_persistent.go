@@ -41,13 +41,19 @@ func (p *persistentCall) Start() (*background, error) {
 	}
 	k.background = b
 	go func() {
-		err := k.execute()
-		if k.releaseBuffers(); err != nil {
-			k.net.cancelReceives()
-			p.broken = err // visible after Wait, by which the program orders Start
-			err = k.comm.fail(k.op.Name(), k.op.Root(), err)
+		cause, err := errNoReturn, errNoReturn
+		defer func() { // also if a function of the program calls runtime.Goexit
+			if p.broken = cause; cause != nil { // visible after Wait, by which the program orders Start
+				k.net.cancelReceives()
+			}
+			k.releaseBuffers()
+			b.complete(k.comm, err)
+		}()
+		if cause = k.execute(); cause == nil {
+			err = nil
+		} else {
+			err = k.comm.fail(k.op.Name(), k.op.Root(), cause)
 		}
-		b.complete(k.comm, err)
 	}()
 	return b, nil
 }

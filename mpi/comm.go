@@ -101,7 +101,7 @@ func (c *Comm) Free() error {
 	if c.base.Freed.Swap(true) {
 		return c.fail("free", "", ErrFreed)
 	}
-	c.freeAttrs()
+	defer c.freeAttrs() // last: a function of the program may panic
 	if mismatch := c.calls.Free(); mismatch != nil {
 		return c.fail("free", "", mismatch)
 	}

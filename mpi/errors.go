@@ -97,7 +97,8 @@ func (c *Comm) fail(op, args string, err error) error {
 // SetErrorHandler installs f, which is called with every error of a call on the communicator
 // before the call returns it (MPI_Comm_set_errhandler). A nil f removes the handler, as at
 // first (MPI_ERRORS_RETURN). Communicators and windows made from c later inherit it. f runs in
-// the failing goroutine and may run concurrently.
+// the failing goroutine, with no lock held, and may run concurrently. A panic of f reaches the
+// caller of the failing call, and ends the process if that is nonblocking and collective.
 func (c *Comm) SetErrorHandler(f func(*Error)) {
 	switch {
 	case c.isNull():

@@ -34,7 +34,8 @@ var (
 // OpFunc returns a user-defined operation (MPI_Op_create): f sets inout[i] = in[i] op inout[i].
 // It must be associative and must not keep the slices, which may be any part of a message. If
 // it is not commutative, operands are combined in the order of ranks. Calls with a nil f return
-// an ErrOp.
+// an ErrOp. A panic of f reaches the caller of a blocking call, and ends the process in other
+// calls, which have a goroutine of their own.
 func OpFunc[T Element](name string, commutative bool, f func(in, inout []T)) Op {
 	return Op{datatype.OpFunc(name, commutative, f)}
 }

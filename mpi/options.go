@@ -74,7 +74,8 @@ type Options struct {
 	// TCP.GiveUp are derived from it unless they are set.
 	GiveUp time.Duration
 
-	// Report receives the reports of the watchdog. If it is nil they go to standard error.
+	// Report receives the reports of the watchdog, in a goroutine of its own; a panic ends the
+	// process. If Report is nil they go to standard error.
 	Report func(text string)
 
 	reportSignal string // signal that requests a report: see SOFTRNIC_MPI_REPORT_SIGNAL

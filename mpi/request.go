@@ -118,8 +118,12 @@ func (r *Request) takeResult() (Status, error) {
 	if r.background != nil {
 		return Status{Source: ProcNull, Tag: AnyTag}, r.background.Err()
 	}
-	if r.rmaResult != nil {
-		return Status{Source: ProcNull, Tag: AnyTag}, r.rmaResult.err
+	if x := r.rmaResult; x != nil {
+		s := Status{Source: ProcNull, Tag: AnyTag}
+		if x.err != nil {
+			return s, r.comm.fail(r.op, x.where, x.err)
+		}
+		return s, nil
 	}
 	if r.neverStarted {
 		if r.err != nil {

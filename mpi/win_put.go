@@ -71,6 +71,7 @@ func describeTarget(rank int, at rma.Place) string { return fmt.Sprintf("to %d a
 type rmaResult struct {
 	done   bool
 	err    error
+	where  string // describeTarget of a failed operation
 	target int
 }
 
@@ -88,7 +89,7 @@ func (w *Win) startRequest(o rmaOp, target int) (*Request, error) {
 func (w *Win) startOp(o rmaOp, target int, done *rmaResult) error {
 	if err := w.tryOp(&o, target, done); err != nil {
 		if done != nil {
-			done.done, done.err = true, err
+			done.done, done.err, done.where = true, err, describeTarget(target, o.at)
 		}
 		return w.fail(o.name, describeTarget(target, o.at), err)
 	}

@@ -73,7 +73,7 @@ func (t *transfer) complete(err error) {
 	if t.result != nil {
 		t.result.done = true
 		if err != nil {
-			t.result.err = w.fail(t.name, describeTarget(t.peer.rank, t.originalPlace()), err)
+			t.result.err, t.result.where = err, describeTarget(t.peer.rank, t.originalPlace())
 		}
 	}
 	g := t.region

@@ -54,7 +54,8 @@ type Options struct {
 	// 0 permits messages only, ok false rejects the peer. It may block and use the
 	// endpoint. It is called by Dial, and for each peer that dials in a goroutine
 	// of its own, several times if the peer dials again. By default a peer may
-	// perform the operations that a region permits.
+	// perform the operations that a region permits. A panic reaches the caller of
+	// Dial, and ends the process in those goroutines.
 	Allow func(Addr) (access verbs.AccessFlags, ok bool)
 
 	// OnPeerFailed is called in a goroutine of its own when a peer fails. It is
