@@ -59,7 +59,7 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 		}
 		extra := l.extraSpin(n)
 		if w.isDone() {
-			l.end()
+			l.recordSatisfied()
 			return false
 		}
 		if s.token.hasSeizers() {
@@ -68,7 +68,7 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 		if extra > 0 {
 			l.budget, l.spun = extra, true
 		}
-		if !l.spin(n, polls) && l.sleep(w) {
+		if !l.keepSpinning(n, polls) && l.blockInSocket(w) {
 			return true
 		}
 	}
@@ -90,8 +90,8 @@ func (s *shard) newLead() lead {
 	return lead{s: s, budget: budget, spun: budget > 0, lastPacket: int64(s.dev.now()), appRan: true}
 }
 
-// end records how the waiter was satisfied.
-func (l *lead) end() {
+// recordSatisfied records how the waiter was satisfied.
+func (l *lead) recordSatisfied() {
 	if l.spun {
 		l.s.leaderSpinner.recordHit()
 	} else {
@@ -110,9 +110,9 @@ func (l *lead) extraSpin(n int) int64 {
 	return l.s.leaderSpinner.recordShortSleep()
 }
 
-// spin reports whether the leader polls again after a poll with n packets. If so,
+// keepSpinning reports whether the leader polls again after a poll with n packets. If so,
 // it has yielded if other goroutines or threads may need this processor.
-func (l *lead) spin(n, polls int) bool {
+func (l *lead) keepSpinning(n, polls int) bool {
 	s := l.s
 	idle := int64(0)
 	if n > 0 {
@@ -143,9 +143,9 @@ func (l *lead) spin(n, polls int) bool {
 	return true
 }
 
-// sleep blocks in the socket, and reports whether another goroutine requested the
+// blockInSocket blocks in the socket, and reports whether another goroutine requested the
 // token. Later polls do not spin, unless the sleep was short.
-func (l *lead) sleep(w *waiter) (displaced bool) {
+func (l *lead) blockInSocket(w *waiter) (displaced bool) {
 	s, afterSpin := l.s, l.spun
 	if afterSpin {
 		s.leaderSpinner.recordMiss()

@@ -45,7 +45,7 @@ func (s *shard) runMonitor() {
 		}
 		m.nextSleep = min(m.nextSleep+m.nextSleep/8, maxMonitorSleep)
 		m.seen, m.slept = polls, m.nextSleep
-		if m.sleep() {
+		if m.sleepUnlessRequested() {
 			m.sleepBeforeService()
 		}
 		if s.flushDeferred() {
@@ -115,8 +115,8 @@ func (m *monitorLoop) waitBehindLeader() {
 	}
 }
 
-// sleep sleeps for nextSleep, and reports whether work is left to the service.
-func (m *monitorLoop) sleep() (requested bool) {
+// sleepUnlessRequested sleeps for nextSleep, and reports whether work is left to the service.
+func (m *monitorLoop) sleepUnlessRequested() (requested bool) {
 	switch {
 	case m.s.serviceRequested.Load():
 		return true
