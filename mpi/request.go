@@ -118,13 +118,6 @@ func (r *Request) takeResult() (Status, error) {
 	if r.background != nil {
 		return Status{Source: ProcNull, Tag: AnyTag}, r.background.Err()
 	}
-	if x := r.rmaResult; x != nil {
-		s := Status{Source: ProcNull, Tag: AnyTag}
-		if x.err != nil {
-			return s, r.comm.fail(r.op, x.where, x.err)
-		}
-		return s, nil
-	}
 	if r.neverStarted {
 		if r.err != nil {
 			return Status{}, r.err
@@ -132,6 +125,13 @@ func (r *Request) takeResult() (Status, error) {
 		return Status{Source: ProcNull, Tag: AnyTag}, nil
 	}
 	c := r.comm
+	if x := r.rmaResult; x != nil {
+		s := Status{Source: ProcNull, Tag: AnyTag}
+		if x.err != nil {
+			return s, c.fail(r.op, describeTarget(x.target, x.at), x.err)
+		}
+		return s, nil
+	}
 	s := Status{Source: c.base.LocalRank(int(r.p.Received.Source)), Tag: int(r.p.Received.Tag), Bytes: max(0, r.p.Bytes-c.world.checkOverhead())}
 	if sent := r.p.SentSignature; r.p.Err == nil && !kindsMatch(sent, r.p.Signature) {
 		r.p.Err = fmt.Errorf("%w: rank %d sent %s with tag %d to a buffer of %s", ErrType, s.Source, kindText(sent), s.Tag, kindText(r.p.Signature))

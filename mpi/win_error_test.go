@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -230,5 +231,46 @@ func runLosing(o mpi.Options, setup losing) error {
 			}
 			return win.Free()
 		}, err
+	})
+}
+
+// TestWinRequestError checks the error of a request whose target is lost. The error handler is
+// called when the request is waited for, and may make calls.
+func TestWinRequestError(t *testing.T) {
+	gone, ended := make(chan struct{}), make(chan struct{})
+	eachRank(2, mpi.Options{GiveUp: time.Minute}, func(rank int, o mpi.Options) {
+		w, err := mpi.Init(open, o)
+		require.NoError(t, err)
+		var seen []*mpi.Error
+		w.SetErrorHandler(func(e *mpi.Error) {
+			_, _, _ = w.Self.Iprobe(mpi.AnySource, mpi.AnyTag) // needs the lock of the rank
+			seen = append(seen, e)
+		})
+		win, _, err := mpi.WinAllocate[int64](w.Comm, 4)
+		require.NoError(t, err)
+		require.NoError(t, w.Barrier())
+		if rank == 1 {
+			w.Vanish()
+			close(gone)
+			<-ended
+			return
+		}
+		defer close(ended)
+		<-gone
+		require.NoError(t, win.Lock(mpi.LockShared, 1, mpi.NoCheck))
+		r, err := win.Rget(mpi.Of(make([]int64, 2)), 1, mpi.At(1))
+		require.NoError(t, err)
+		w.Lose()
+		require.Empty(t, seen)
+		_, err = r.Wait()
+		require.ErrorIs(t, err, mpi.ErrLost)
+		require.ErrorContains(t, err, "mpi: rank 0 of world.win: rget to 1 at 1: ")
+		require.Len(t, seen, 1)
+		require.Same(t, seen[0], err)
+		r, err = win.Rget(mpi.Of(make([]int64, 2)), 1, mpi.At(1))
+		require.ErrorIs(t, err, mpi.ErrLost)
+		_, again := r.Wait()
+		require.Same(t, err, again)
+		w.Vanish()
 	})
 }

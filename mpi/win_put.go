@@ -67,30 +67,26 @@ type rmaOp struct {
 // describeTarget returns the target of an operation, for errors.
 func describeTarget(rank int, at rma.Place) string { return fmt.Sprintf("to %d at %v", rank, at) }
 
-// rmaResult is the result of an operation with a Request. The engine's lock guards it.
+// rmaResult is the result of an operation with a Request. The engine's lock guards done and err.
 type rmaResult struct {
+	target int
+	at     rma.Place
 	done   bool
 	err    error
-	where  string // describeTarget of a failed operation
-	target int
 }
 
 // startRequest starts an operation with a Request.
 func (w *Win) startRequest(o rmaOp, target int) (*Request, error) {
-	r := &Request{comm: w.asComm(), op: o.name, rmaResult: &rmaResult{target: target}}
-	err := w.startOp(o, target, r.rmaResult)
-	if w.isNull() {
+	r := &Request{comm: w.asComm(), op: o.name, rmaResult: &rmaResult{target: target, at: o.at}}
+	if err := w.startOp(o, target, r.rmaResult); err != nil {
 		r.neverStarted, r.err = true, err
 	}
-	return r, err
+	return r, r.err
 }
 
 // startOp starts an operation.
 func (w *Win) startOp(o rmaOp, target int, done *rmaResult) error {
 	if err := w.tryOp(&o, target, done); err != nil {
-		if done != nil {
-			done.done, done.err, done.where = true, err, describeTarget(target, o.at)
-		}
 		return w.fail(o.name, describeTarget(target, o.at), err)
 	}
 	return nil
@@ -151,7 +147,7 @@ func (w *Win) startIfKnown(o *rmaOp, target int, done *rmaResult) (unknown rma.S
 	}
 	t := w.newTransfer(p)
 	t.packet, t.op, t.place, t.element, t.elements = o.packet, o.op, at, e, b.Count()
-	t.send, t.compare, t.recv, t.result, t.name = o.send, o.compare, o.recv, done, o.name
+	t.send, t.compare, t.recv, t.result = o.send, o.compare, o.recv, done
 	t.region = region
 	region.users++
 	switch {

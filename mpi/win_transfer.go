@@ -34,7 +34,6 @@ type transfer struct {
 	err    error      // first error of a part
 	parent *transfer  // the transfer that this one is a part of, or itself
 	result *rmaResult // of a Request, or nil
-	name   string
 	then   func(*protocol.Request)
 }
 
@@ -71,10 +70,7 @@ func (t *transfer) complete(err error) {
 		t.peer.sendQueue.err = err
 	}
 	if t.result != nil {
-		t.result.done = true
-		if err != nil {
-			t.result.err, t.result.where = err, describeTarget(t.peer.rank, t.originalPlace())
-		}
+		t.result.done, t.result.err = true, err
 	}
 	g := t.region
 	*t = transfer{then: t.then}
@@ -85,14 +81,6 @@ func (t *transfer) complete(err error) {
 		g.users--
 		w.returnIfUnused(w.eng.Core(), g)
 	}
-}
-
-// originalPlace returns the place that the caller has given.
-func (t *transfer) originalPlace() rma.Place {
-	if t.region == nil {
-		return t.place
-	}
-	return t.place.WithDisp(t.place.Disp() + int(uintptr(t.region.span.Addr)))
 }
 
 // onPartDone is called when an RDMA operation or a message of a transfer is done.
