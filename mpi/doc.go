@@ -108,7 +108,6 @@
 //
 // A collective call (collective.go) becomes a call (collective_call.go), whose algorithm
 // (internal/coll) sends messages (collective_net.go) or, within a node, uses shared memory
-// (collective_board.go). One-sided operations (win_put.go, win_accumulate.go) are RDMA
-// transfers of the fabric (win_transfer.go) or active messages that the target serves
-// (win_serve.go).
+// (collective_board.go). One-sided operations (win_operations.go) are RDMA transfers of the
+// fabric or active messages that the target serves (internal/onesided).
 package mpi

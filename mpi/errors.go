@@ -11,6 +11,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
+	"github.com/softrnic/softrnic/mpi/internal/onesided"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
@@ -36,10 +37,10 @@ var (
 	ErrRequest   = errRequest       // MPI_ERR_REQUEST
 	ErrMismatch  = coll.ErrMismatch // the ranks make different collective calls
 
-	ErrWin    = errors.New("mpi: invalid window")            // MPI_ERR_WIN
-	ErrEpoch  = errors.New("mpi: wrong RMA synchronization") // MPI_ERR_RMA_SYNC
-	ErrRange  = rma.ErrRange                                 // MPI_ERR_RMA_RANGE
-	ErrAttach = errors.New("mpi: invalid attach or detach")  // MPI_ERR_RMA_ATTACH
+	ErrWin    = onesided.ErrWin    // MPI_ERR_WIN
+	ErrEpoch  = onesided.ErrEpoch  // MPI_ERR_RMA_SYNC
+	ErrRange  = rma.ErrRange       // MPI_ERR_RMA_RANGE
+	ErrAttach = onesided.ErrAttach // MPI_ERR_RMA_ATTACH
 )
 
 // Error is the error of a call, in text as "mpi: rank 0 of world: send to rank 3, tag 5: invalid
@@ -131,7 +132,6 @@ var (
 	errNullComm    = comm.ErrNull
 	errNullGroup   = fmt.Errorf("%w: null handle", ErrGroup)
 	errNullWin     = fmt.Errorf("%w: null handle", ErrWin)
-	errFreedWin    = fmt.Errorf("%w: freed", ErrWin)
 )
 
 // emptyStatus returns the status of a null or inactive request (MPI 4.1, 3.7.3).

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
-	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
@@ -56,7 +55,7 @@ func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func())
 // Vanish ends the rank's communication without a message to the others.
 func (w World) Vanish() {
 	w.world.detector.stop()
-	w.world.windows.stop(w.world)
+	w.world.windows.Stop()
 	if w.world.dev != nil {
 		_ = w.world.dev.Close()
 		return
@@ -116,27 +115,6 @@ func (w World) Raise() {
 // Address returns the address at which a rank listens on a net.
 func (w World) Address(net string, rank int) (string, error) {
 	return w.world.manager.Get(context.Background(), fmt.Sprintf("%s-%d", net, rank))
-}
-
-// These are the requests that a rank may send, and their flags.
-const (
-	MaxReplies     = maxReplies
-	PacketPut      = int32(packetPut)
-	PacketSend     = int32(packetSend)
-	PacketFind     = int32(packetFind)
-	PacketFound    = int32(packetFound)
-	PacketMissing  = int32(packetMissing)
-	PacketRecall   = int32(packetRecall)
-	PacketReturned = int32(packetReturned)
-)
-
-// WinPacket passes a packet to a window as if a rank had sent it.
-func (w *Win) WinPacket(from int, h envelope.Header, payload []byte) (err error) {
-	h.Context = w.comm.base.ContextID
-	w.eng.Do(func(*protocol.Core) {
-		err = w.comm.world.windows.handlePacket(w.comm.base.WorldRank(from), &h, payload)
-	})
-	return err
 }
 
 // Late returns the mismatch that was detected after its call had returned, and that the next call

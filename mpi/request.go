@@ -9,6 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/match"
+	"github.com/softrnic/softrnic/mpi/internal/onesided"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -22,12 +23,12 @@ type Request struct {
 	comm         *Comm
 	p            protocol.Request
 	op           string
-	buf          datatype.Buffer // destination of a receive that is unpacked
-	packed       []byte          // receive buffer of the packed message
-	neverStarted bool            // peer is ProcNull, or the request failed before it started
-	background   *background     // collective call, or nil
-	rmaResult    *rmaResult      // of a one-sided operation
-	err          error           // error before the start
+	buf          datatype.Buffer  // destination of a receive that is unpacked
+	packed       []byte           // receive buffer of the packed message
+	neverStarted bool             // peer is ProcNull, or the request failed before it started
+	background   *background      // collective call, or nil
+	rmaResult    *onesided.Result // of a one-sided operation
+	err          error            // error before the start
 
 	pollRound uint64 // last round in which it was tested, of engine.PollStats
 
@@ -52,7 +53,7 @@ func (r *Request) isDone() bool {
 	case r.background != nil:
 		return r.background.Done()
 	case r.rmaResult != nil:
-		return r.rmaResult.done
+		return r.rmaResult.Done
 	}
 	return r.p.Done
 }
@@ -127,8 +128,8 @@ func (r *Request) takeResult() (Status, error) {
 	c := r.comm
 	if x := r.rmaResult; x != nil {
 		s := Status{Source: ProcNull, Tag: AnyTag}
-		if x.err != nil {
-			return s, c.fail(r.op, describeTarget(x.target, x.at), x.err)
+		if x.Err != nil {
+			return s, c.fail(r.op, describeTarget(x.Target, x.At), x.Err)
 		}
 		return s, nil
 	}

@@ -57,10 +57,10 @@ func (r *Request) describe() deadlock.Call {
 // and whether any one of them is enough.
 func (r *Request) pendingRanks() (ranks []int, any bool) {
 	switch {
-	case r.neverStarted || r.background != nil || r.rmaResult != nil && r.rmaResult.done:
+	case r.neverStarted || r.background != nil || r.rmaResult != nil && r.rmaResult.Done:
 		return nil, false
 	case r.rmaResult != nil:
-		return []int{r.comm.base.WorldRank(r.rmaResult.target)}, false
+		return []int{r.comm.base.WorldRank(r.rmaResult.Target)}, false
 	case r.op != "receive":
 		return []int{r.p.Dest}, false
 	case r.p.Stage() == protocol.Transferring:

@@ -8,10 +8,7 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
-	"github.com/softrnic/softrnic/mpi/internal/engine"
-	"github.com/softrnic/softrnic/mpi/internal/envelope"
-	"github.com/softrnic/softrnic/mpi/internal/protocol"
-	"github.com/softrnic/softrnic/mpi/internal/rma"
+	"github.com/softrnic/softrnic/mpi/internal/onesided"
 )
 
 // Win is a window: memory of the ranks of a communicator that other ranks access by one-sided
@@ -31,44 +28,8 @@ import (
 // combines elements of other kinds, and unaligned words, one call after the other. Put and Get
 // are not atomic.
 type Win struct {
-	comm    *Comm // duplicate of the communicator: its context id identifies packets
-	eng     *engine.Engine
-	peers   []winPeer // by rank
-	exposed []protocol.Registration
-	control []uint64 // words of the lock, see lockWords
-
-	// memory given to WinCreate or WinAllocate
-	staticRegion     localRegion
-	dynamic          *dynamicState // nil unless the window is dynamic
-	epochs           epochs
-	barrierSignals   []int // by round: signals that have arrived
-	broken           error // error after the loss of a rank
-	freed            bool
-	waits            []*winWait
-	pendingReplies   map[uint64]*transfer    // transfers that wait for replies, by id
-	pendingFetchAdds map[uint64]func(uint64) // updates of locks that wait for replies, by id
-	lastID           uint64
-	idleTransfers    []*transfer
-	packet           []byte // buffer of the packet to send
-	reply            []byte // buffer of the reply to send
-	in, out          rma.Target
-
-	testRound, syncRound uint64 // rounds of engine.PollStats.FirstInRound, for Test and Sync
-}
-
-// winPeer is the state of a window for one rank.
-type winPeer struct {
-	rank            int // in the window
-	job             int // in the job
-	size, unit      int // of its memory and its displacement unit, in bytes
-	kind            datatype.Kind
-	staticRegion    remoteRegion             // its memory, unless the window is dynamic
-	regions         rma.Spans[*remoteRegion] // attached memory that this rank has looked up
-	control         envelope.Key             // key of the words of its lock
-	direct, atomics bool                     // the adapter can do RDMA, and atomics
-	epoch           peerEpoch
-	sendQueue       sendQueue
-	recvState       recvState
+	comm *Comm // duplicate of the communicator
+	w    *onesided.Window
 }
 
 // WinCreate makes a window of memory of each rank of the communicator (MPI_Win_create). s may
@@ -78,9 +39,9 @@ type winPeer struct {
 // The memory belongs to the window until Free: see Win.
 func WinCreate[T any](c *Comm, s []T) (*Win, error) {
 	mem, kind, err := datatype.Raw(s)
-	w, werr := c.newWindow(mem, kind, sizeOf[T](), err, nil)
-	if werr != nil {
-		return nil, c.fail("win-create", "", werr)
+	w, err := c.newWindow(onesided.Memory{Bytes: mem, Kind: kind, Unit: sizeOf[T](), Err: err})
+	if err != nil {
+		return nil, c.fail("win-create", "", err)
 	}
 	return w, nil
 }
@@ -89,12 +50,27 @@ func WinCreate[T any](c *Comm, s []T) (*Win, error) {
 func WinAllocate[T any](c *Comm, n int) (*Win, []T, error) {
 	s, err := allocateElements[T](n)
 	mem, kind, rawErr := datatype.Raw(s)
-	err = cmp.Or(err, rawErr)
-	w, err := c.newWindow(mem, kind, sizeOf[T](), err, nil)
+	w, err := c.newWindow(onesided.Memory{Bytes: mem, Kind: kind, Unit: sizeOf[T](), Err: cmp.Or(err, rawErr)})
 	if err != nil {
 		return nil, nil, c.fail("win-allocate", "", err)
 	}
 	return w, s, nil
+}
+
+// WinCreateDynamic makes a window without memory (MPI_Win_create_dynamic). Each rank attaches
+// memory with WinAttach and detaches it with Win.Detach at any time. Displacements of
+// operations are addresses in bytes, which WinAttach and Address return at the target; the
+// target sends them to the origins. A dynamic window accepts elements of all kinds, and its
+// Size is 0.
+//
+// An operation must be inside of one attached slice, else it fails with ErrRange, which names
+// the memory attached nearby. The first operation on a slice waits for a lookup at the target.
+func WinCreateDynamic(c *Comm) (*Win, error) {
+	w, err := c.newWindow(onesided.Memory{Kind: datatype.Byte, Unit: 1, Dynamic: true})
+	if err != nil {
+		return nil, c.fail("win-create-dynamic", "", err)
+	}
+	return w, nil
 }
 
 // allocateElements returns memory for n elements, or an error if n is too large or negative.
@@ -112,9 +88,8 @@ func sizeOf[T any]() int {
 	return int(unsafe.Sizeof(zero))
 }
 
-// newWindow makes a window of a rank's memory, collectively. It fails at all ranks if refused
-// is set at one of them. d is set for a dynamic window, which has no memory.
-func (c *Comm) newWindow(mem []byte, kind datatype.Kind, unit int, refused error, d *dynamicState) (*Win, error) {
+// newWindow makes a window of a rank's memory, collectively.
+func (c *Comm) newWindow(m onesided.Memory) (*Win, error) {
 	if err := c.checkUsable(); err != nil {
 		return nil, err
 	}
@@ -122,121 +97,64 @@ func (c *Comm) newWindow(mem []byte, kind datatype.Kind, unit int, refused error
 	if err != nil {
 		return nil, err
 	}
-	w := &Win{comm: own, eng: c.base.Engine, staticRegion: localRegion{Memory: rma.Memory{Bytes: mem}}, dynamic: d,
-		control: make([]uint64, lockWords), peers: make([]winPeer, c.base.Size), pendingReplies: map[uint64]*transfer{}, pendingFetchAdds: map[uint64]func(uint64){}}
-	w.barrierSignals = make([]int, barrierRounds(c.base.Size))
-	for r := range w.peers {
-		w.peers[r].rank, w.peers[r].job = r, own.base.WorldRank(r)
-	}
-	w.eng.Do(func(*protocol.Core) {
-		if refused == nil {
-			refused = c.world.windows.add(c.world, w)
-		}
-	})
-	mine, refused := w.encodeInfo(kind, unit, refused)
-	theirs := make([]byte, len(mine))
-	if err = c.Alltoall(Of(mine), Of(theirs)); err == nil {
-		err = w.decodeInfo(theirs)
-	}
-	if refused != nil {
-		err = refused
-	}
+	w, err := c.world.windows.Create(&own.base, m, func(mine, theirs []byte) error { return c.Alltoall(Of(mine), Of(theirs)) })
 	if err != nil {
-		w.eng.Do(func(*protocol.Core) { w.deregisterMemory() })
 		_ = own.Free()
 		return nil, err
 	}
-	return w, nil
+	return &Win{own, w}, nil
 }
 
 // Free frees a window (MPI_Win_free). All ranks call it outside of epochs; it returns after all
 // have called it. It detaches attached memory. If a rank is lost Free does not wait. A second
 // Free returns ErrWin.
 func (w *Win) Free() error {
-	if err := w.closeWindow(); err != nil {
-		return w.fail("win-free", "", err)
+	freed, err := w.window().Free()
+	if freed {
+		err = errors.Join(err, w.comm.Free())
+	}
+	return w.fail("win-free", err)
+}
+
+// Address returns the address of the first element of s, by which other ranks name it in
+// dynamic windows (MPI_Get_address). Element i is at Address plus i times the element size. The
+// address can be sent as a number and is valid at its rank only.
+func Address[T any](s []T) int { return int(uintptr(unsafe.Pointer(unsafe.SliceData(s)))) }
+
+// WinAttach attaches memory to a dynamic window and returns its Address (MPI_Win_attach). It
+// does not communicate. The memory must not overlap other attached memory, else the error is
+// ErrAttach, and must not contain pointers. It belongs to the window until Detach or Free: see
+// Win. An empty slice is not attached, and its address is 0.
+func WinAttach[T any](w *Win, s []T) (int, error) {
+	mem, _, err := datatype.Raw(s)
+	if err == nil {
+		err = w.window().Attach(mem)
+	}
+	if err != nil || len(mem) == 0 {
+		return 0, w.fail("win-attach", err)
+	}
+	return Address(s), nil
+}
+
+// Detach detaches the memory at an address that WinAttach has returned (MPI_Win_detach). When
+// it returns, the operations of other ranks on it are complete, and their later ones fail with
+// ErrRange: it waits for a reply of each rank that has used the memory, which does not depend
+// on their programs. Then the memory belongs to the program and may be attached again. Address
+// 0 is ignored.
+func (w *Win) Detach(addr int) error {
+	if err := w.window().Detach(addr); err != nil {
+		return w.asComm().fail("detach", fmt.Sprintf("at %d", addr), err)
 	}
 	return nil
 }
 
-func (w *Win) closeWindow() error {
-	if _, err := w.lockEngine(); err != nil {
-		return err
-	}
-	broken := w.broken
-	var err error
-	if broken == nil {
-		err = w.epochs.checkClosed()
-	}
-	w.eng.Unlock()
-	if err != nil {
-		return err
-	}
-	if broken == nil {
-		err = errors.Join(w.flushTargets(w.allRanks(), remoteCompletion), w.waitUnlocks(), w.fenceBarrier())
-	}
-	w.eng.Do(func(*protocol.Core) { w.deregisterMemory() })
-	return errors.Join(err, w.comm.Free())
-}
-
-// waitUnlocks waits until all releases of locks have completed.
-func (w *Win) waitUnlocks() error {
-	return w.waitUntil("Free", func() bool {
-		for r := range w.peers {
-			if w.peers[r].sendQueue.lockUpdates > 0 {
-				return false
-			}
-		}
-		return true
-	}, func(r int) bool { return w.peers[r].sendQueue.lockUpdates > 0 }, w.allRanks()...)
-}
-
-// deregisterMemory removes the window from the table and deregisters its memory. The caller holds the
-// engine's lock.
-func (w *Win) deregisterMemory() {
-	w.freed = true
-	w.comm.world.windows.remove(w)
-	for _, e := range w.exposed {
-		w.eng.Fabric().DeregisterMemory(e)
-	}
-	w.exposed = nil
-	if w.dynamic != nil {
-		for _, v := range w.dynamic.regions {
-			for _, l := range v.holders {
-				w.deregisterKey(l)
-			}
-		}
-	}
-}
-
 // Size returns the length of a rank's memory in bytes (MPI_WIN_SIZE), 0 for a dynamic window,
 // Undefined for a rank out of range.
-func (w *Win) Size(rank int) int {
-	if !w.hasRank(rank) {
-		return Undefined
-	}
-	return w.peers[rank].size
-}
+func (w *Win) Size(rank int) int { return w.window().Size(rank) }
 
 // Unit returns the displacement unit of a rank in bytes (MPI_WIN_DISP_UNIT), Undefined for a
 // rank out of range.
-func (w *Win) Unit(rank int) int {
-	if !w.hasRank(rank) {
-		return Undefined
-	}
-	return w.peers[rank].unit
-}
-
-// hasRank reports whether rank is in range.
-func (w *Win) hasRank(rank int) bool { return !w.isNull() && rank >= 0 && rank < len(w.peers) }
-
-// asComm returns the window's own communicator, the null communicator for the null window.
-func (w *Win) asComm() *Comm {
-	if w == nil {
-		return nil
-	}
-	return w.comm
-}
+func (w *Win) Unit(rank int) int { return w.window().Unit(rank) }
 
 // Group returns the ranks of the window (MPI_Win_get_group), the null group for the null
 // window.
@@ -248,20 +166,34 @@ func (w *Win) Name() string { return w.asComm().Name() }
 // SetName sets the name of the window at this rank (MPI_Win_set_name).
 func (w *Win) SetName(name string) { w.asComm().SetName(name) }
 
-func (w *Win) fail(op, with string, err error) error { return w.asComm().fail(op, with, err) }
-
-// lockEngine acquires the engine's lock for a call. It fails if the window is null or freed.
-func (w *Win) lockEngine() (*protocol.Core, error) {
-	if w.isNull() {
-		return nil, errNullWin
+// asComm returns the window's own communicator, the null communicator for the null window.
+func (w *Win) asComm() *Comm {
+	if w == nil {
+		return nil
 	}
-	core, err := w.eng.Lock()
-	if err == nil && w.freed {
-		w.eng.Unlock()
-		err = errFreedWin
-	}
-	return core, err
+	return w.comm
 }
 
-// allRanks returns all ranks of the window.
-func (w *Win) allRanks() []int { return comm.RanksBelow(len(w.peers)) }
+// window returns the state of the window, nil for the null window.
+func (w *Win) window() *onesided.Window {
+	if w == nil {
+		return nil
+	}
+	return w.w
+}
+
+// fail returns the *Error of a call, nil if err is nil.
+func (w *Win) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return w.asComm().fail(op, "", err)
+}
+
+// failTarget is fail of a call on one rank, which a preposition precedes in the error.
+func (w *Win) failTarget(op, preposition string, target int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return w.asComm().fail(op, fmt.Sprint(preposition, " ", target), err)
+}

@@ -8,9 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/internal/envelope"
-	"github.com/softrnic/softrnic/mpi/internal/protocol"
-	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
 // winNets are the options of window tests.
@@ -290,22 +287,4 @@ func TestWinManyMessages(t *testing.T) {
 		}
 		return win.Free()
 	})
-}
-
-// TestWinTooManyMessages checks that a rank that announces messages without end is disconnected
-// before it uses up the memory.
-func TestWinTooManyMessages(t *testing.T) {
-	w, err := mpi.Init(open, mpi.Options{})
-	require.NoError(t, err)
-	win, _, err := mpi.WinAllocate[byte](w.Comm, 64)
-	require.NoError(t, err)
-	target := (&rma.Target{Element: rma.DenseElement(1), Vectors: []rma.Vector{{Off: 8, N: 16, Count: 1}}}).Append(nil)
-	told := 0
-	for ; err == nil && told <= mpi.MaxReplies; told++ {
-		err = win.WinPacket(0, envelope.Header{Tag: mpi.PacketSend, ID: uint64(told), Length: 16}, target)
-	}
-	require.ErrorIs(t, err, protocol.ErrProtocol)
-	require.ErrorContains(t, err, "messages at a time")
-	require.Equal(t, mpi.MaxReplies+1, told)
-	w.Vanish()
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 	"github.com/softrnic/softrnic/mpi/internal/fabric/tcp"
 	"github.com/softrnic/softrnic/mpi/internal/fabric/ud"
+	"github.com/softrnic/softrnic/mpi/internal/onesided"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/verbs"
@@ -44,7 +45,7 @@ type job struct {
 
 	contexts *contextIDs
 	calls    *collectiveJob
-	windows  windowTable
+	windows  *onesided.Table
 	detector *deadlockDetector
 
 	finalized atomic.Bool
@@ -115,6 +116,7 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 		return hybrid.New(w.dev, h, o.Manager, hybrid.Options{Limit: o.RCLimit, RDMA: o.rdmaOptions(), UD: o.udOptions()})
 	})
 	if err == nil {
+		w.windows = onesided.NewTable(onesided.Config{Engine: w.eng, Direct: o.OneSided == Direct})
 		w.detector = newDeadlockDetector(w)
 		calls := collectiveOptions{Check: o.Check, Choices: o.choices}
 		if w.eng.Fabric() != nil {
@@ -177,13 +179,13 @@ func (j *job) handleActive(from int, h *envelope.Header, payload []byte) error {
 	if h.Context == worldID {
 		return j.detector.handlePacket(from, h, payload)
 	}
-	return j.windows.handlePacket(from, h, payload)
+	return j.windows.HandlePacket(from, h, payload)
 }
 
 // onRankLost implements protocol.Core.OnPeerFailed.
 func (j *job) onRankLost(rank int) {
 	j.detector.onRankLost(j.eng.Core(), rank)
-	j.windows.onRankLost(rank)
+	j.windows.OnRankLost(rank)
 }
 
 // addDetached keeps a buffered send until it is done.
@@ -206,7 +208,7 @@ func (j *job) releaseResources(ctx context.Context) (err error) {
 		if j.detector != nil {
 			j.detector.stop()
 		}
-		j.windows.stop(j)
+		j.windows.Stop()
 		err = j.eng.Close(ctx)
 	}
 	if j.calls != nil {

@@ -150,11 +150,11 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"`30s`, or a number of seconds", "times out after 10 s"}, false},
 
 		"mpi-onesided.md": {[]promise{
-			{"after [10 us] for each lock", k.time("mpi.pollInterval"), false, "TestWinMutualExclusion"},
-			{"and [1 ms] at last", k.time("mpi.maxPollInterval"), false, "TestWinMutualExclusion"},
+			{"after [10 us] for each lock", k.time("mpi/internal/onesided.pollInterval"), false, "TestWinMutualExclusion"},
+			{"and [1 ms] at last", k.time("mpi/internal/onesided.maxPollInterval"), false, "TestWinMutualExclusion"},
 			{"when no goroutine has for [2 ms] (`engine", k.time("mpi/internal/engine.idleInterval"), false, "TestWinPassiveTarget"},
 			{"first packet after 2 to [4 ms],", 2 * k.time("mpi/internal/engine.idleInterval"), false, "TestWinPassiveTarget"},
-			{"call that has waited for [half a second] sends", k.time("mpi.livenessInterval"), false, "TestWinLost"},
+			{"call that has waited for [half a second] sends", k.time("mpi/internal/onesided.livenessInterval"), false, "TestWinLost"},
 		}, nil, false},
 
 		"queue-pair.md": {[]promise{

@@ -1,4 +1,4 @@
-package mpi
+package onesided
 
 import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
@@ -62,7 +62,7 @@ func (o *sendQueue) packetsHandled() bool {
 func (o *sendQueue) remotelyComplete() bool { return o.packetsHandled() && o.rdmaOps == 0 }
 
 // failQueued fails all operations on a lost rank.
-func (w *Win) failQueued(p *winPeer, cause error) {
+func (w *Window) failQueued(p *peer, cause error) {
 	o := &p.sendQueue
 	for o.queuedCount() > 0 {
 		t := o.transfers[o.first]
@@ -78,7 +78,7 @@ func (w *Win) failQueued(p *winPeer, cause error) {
 }
 
 // enqueueTransfer queues a transfer to be sent in packets.
-func (w *Win) enqueueTransfer(core *protocol.Core, t *transfer) {
+func (w *Window) enqueueTransfer(core *protocol.Core, t *transfer) {
 	if t.bytesLeft > 0 {
 		w.lastID++
 		t.id = w.lastID
@@ -94,7 +94,7 @@ func (w *Win) enqueueTransfer(core *protocol.Core, t *transfer) {
 }
 
 // sendQueued sends packets up to maxPacketsInFlight.
-func (w *Win) sendQueued(core *protocol.Core, p *winPeer) {
+func (w *Window) sendQueued(core *protocol.Core, p *peer) {
 	o := &p.sendQueue
 	if o.sending { // called from Active, by a reply of this rank itself
 		return
@@ -122,7 +122,7 @@ func (o *sendQueue) countPacket(h *envelope.Header, wanted bool) {
 	}
 }
 
-func (w *Win) handleReply(core *protocol.Core, p *winPeer, h *envelope.Header, payload []byte) error {
+func (w *Window) handleReply(core *protocol.Core, p *peer, h *envelope.Header, payload []byte) error {
 	t := w.pendingReplies[h.ID]
 	if t == nil || t.peer != p || len(payload) == 0 || len(payload) > t.bytesLeft || h.Length > uint64(len(t.staging)-len(payload)) {
 		return errUnexpectedReply
@@ -136,7 +136,7 @@ func (w *Win) handleReply(core *protocol.Core, p *winPeer, h *envelope.Header, p
 	return nil
 }
 
-func (w *Win) handleAck(core *protocol.Core, p *winPeer, n uint64) error {
+func (w *Window) handleAck(core *protocol.Core, p *peer, n uint64) error {
 	o := &p.sendQueue
 	if n < o.acked || n > o.sent {
 		return errUnexpectedReply

@@ -1,4 +1,4 @@
-package mpi
+package onesided
 
 import (
 	"context"
@@ -26,7 +26,7 @@ const (
 
 // turnWord returns the word that a lock of the kind waits for.
 func (k LockKind) turnWord() int {
-	if k == LockExclusive {
+	if k == Exclusive {
 		return exclusiveTurn
 	}
 	return sharedTurn
@@ -34,17 +34,17 @@ func (k LockKind) turnWord() int {
 
 // lockClaim is a lock that is not acquired yet.
 type lockClaim struct {
-	p      *winPeer
+	p      *peer
 	ticket uint64
 	turn   uint64
 }
 
 // acquireLocks acquires the locks of some ranks.
-func (w *Win) acquireLocks(kind LockKind, ranks []int) error {
+func (w *Window) acquireLocks(kind LockKind, ranks []int) error {
 	claims := make([]lockClaim, len(ranks))
 	flight := 0
 	// A lost rank does not release its lock, so the wait probes all ranks.
-	x := &winWait{w: w, callName: "Lock", targets: ranks, condition: func() bool { return flight == 0 }, suspects: w.allRanks(), any: true, probeWhenDone: true}
+	x := &syncWait{w: w, callName: "Lock", targets: ranks, condition: func() bool { return flight == 0 }, suspects: w.allRanks(), any: true, probeWhenDone: true}
 	defer w.eng.Do(func(*protocol.Core) { x.done, x.probeWhenDone = true, false })
 	w.eng.Do(func(core *protocol.Core) {
 		for i, r := range ranks {
@@ -66,7 +66,7 @@ func (w *Win) acquireLocks(kind LockKind, ranks []int) error {
 				case c.turn != c.ticket:
 					before = max(before, c.ticket-c.turn)
 					kept = append(kept, c)
-				case kind == LockShared:
+				case kind == Shared:
 					w.fetchAdd(core, c.p, sharedTurn, 1, nil)
 				}
 			}
@@ -95,7 +95,7 @@ const (
 
 // backOff waits before the next poll: longer if more tickets are before ours, and after more
 // rounds.
-func (w *Win) backOff(x *winWait, round int, before uint64) error {
+func (w *Window) backOff(x *syncWait, round int, before uint64) error {
 	d := min(time.Duration(min(before, 100))*pollInterval<<min(round, 10), maxPollInterval)
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
@@ -111,7 +111,7 @@ func (w *Win) backOff(x *winWait, round int, before uint64) error {
 
 // fetchAddCounted is fetchAdd that stores the old value in *was and counts itself in *flight
 // until then.
-func (w *Win) fetchAddCounted(core *protocol.Core, p *winPeer, word int, n uint64, was *uint64, flight *int) {
+func (w *Window) fetchAddCounted(core *protocol.Core, p *peer, word int, n uint64, was *uint64, flight *int) {
 	*flight++
 	w.fetchAdd(core, p, word, n, func(v uint64) {
 		*was = v
@@ -121,8 +121,8 @@ func (w *Win) fetchAddCounted(core *protocol.Core, p *winPeer, word int, n uint6
 
 // fetchAdd adds n to a word of a rank's lock and calls then with the old value. The caller
 // holds the engine's lock.
-func (w *Win) fetchAdd(core *protocol.Core, p *winPeer, word int, n uint64, then func(was uint64)) {
-	if p.rank == w.comm.base.Rank {
+func (w *Window) fetchAdd(core *protocol.Core, p *peer, word int, n uint64, then func(was uint64)) {
+	if p.rank == w.comm.Rank {
 		was := atomic.AddUint64(&w.control[word], n) - n
 		if then != nil {
 			then(was)
@@ -130,7 +130,7 @@ func (w *Win) fetchAdd(core *protocol.Core, p *winPeer, word int, n uint64, then
 		return
 	}
 	if !p.atomics {
-		h := envelope.Header{Context: w.comm.base.ContextID, Tag: packetFetchAdd.encodeTag(datatype.Kind(word), datatype.Op{}), Length: n}
+		h := envelope.Header{Context: w.comm.ContextID, Tag: packetFetchAdd.encodeTag(datatype.Kind(word), datatype.Op{}), Length: n}
 		if then != nil {
 			w.lastID++
 			h.ID = w.lastID

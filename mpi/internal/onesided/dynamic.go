@@ -1,54 +1,16 @@
-package mpi
+package onesided
 
 import (
 	"fmt"
 	"unsafe"
 
-	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// WinCreateDynamic makes a window without memory (MPI_Win_create_dynamic). Each rank attaches
-// memory with WinAttach and detaches it with Win.Detach at any time. Displacements of
-// operations are addresses in bytes, which WinAttach and Address return at the target; the
-// target sends them to the origins. A dynamic window accepts elements of all kinds, and its
-// Size is 0.
-//
-// An operation must be inside of one attached slice, else it fails with ErrRange, which names
-// the memory attached nearby. The first operation on a slice waits for a lookup at the target.
-func WinCreateDynamic(c *Comm) (*Win, error) {
-	w, err := c.newWindow(nil, datatype.Byte, 1, nil, &dynamicState{})
-	if err != nil {
-		return nil, c.fail("win-create-dynamic", "", err)
-	}
-	return w, nil
-}
-
-// Address returns the address of the first element of s, by which other ranks name it in
-// dynamic windows (MPI_Get_address). Element i is at Address plus i times the element size. The
-// address can be sent as a number and is valid at its rank only.
-func Address[T any](s []T) int { return int(uintptr(unsafe.Pointer(unsafe.SliceData(s)))) }
-
-// WinAttach attaches memory to a dynamic window and returns its Address (MPI_Win_attach). It
-// does not communicate. The memory must not overlap other attached memory, else the error is
-// ErrAttach, and must not contain pointers. It belongs to the window until Detach or Free: see
-// Win. An empty slice is not attached, and its address is 0.
-func WinAttach[T any](w *Win, s []T) (int, error) {
-	mem, _, err := datatype.Raw(s)
-	if err == nil {
-		err = w.attachMemory(mem)
-	}
-	switch {
-	case err != nil:
-		return 0, w.fail("win-attach", "", err)
-	case len(mem) == 0:
-		return 0, nil
-	}
-	return Address(s), nil
-}
-
-func (w *Win) attachMemory(mem []byte) error {
+// Attach attaches memory to a dynamic window (MPI_Win_attach), unless it is empty. It does not
+// communicate.
+func (w *Window) Attach(mem []byte) error {
 	_, err := w.lockEngine()
 	if err != nil {
 		return err
@@ -65,19 +27,9 @@ func (w *Win) attachMemory(mem []byte) error {
 	return w.dynamic.addRegion(mem)
 }
 
-// Detach detaches the memory at an address that WinAttach has returned (MPI_Win_detach). When
-// it returns, the operations of other ranks on it are complete, and their later ones fail with
-// ErrRange: it waits for a reply of each rank that has used the memory, which does not depend
-// on their programs. Then the memory belongs to the program and may be attached again. Address
-// 0 is ignored.
-func (w *Win) Detach(addr int) error {
-	if err := w.detachMemory(addr); err != nil {
-		return w.fail("detach", fmt.Sprintf("at %d", addr), err)
-	}
-	return nil
-}
-
-func (w *Win) detachMemory(addr int) error {
+// Detach detaches the memory at an address, unless that is 0 (MPI_Win_detach). It returns when no
+// rank can access the memory any more.
+func (w *Window) Detach(addr int) error {
 	core, err := w.lockEngine()
 	if err != nil {
 		return err
@@ -123,7 +75,7 @@ type dynamicState struct {
 
 // addRegion adds a region for attached memory.
 func (d *dynamicState) addRegion(mem []byte) error {
-	s := rma.Span{Addr: uint64(Address(mem)), Size: uint64(len(mem))}
+	s := rma.Span{Addr: addressOf(mem), Size: uint64(len(mem))}
 	if other, ok := d.detaching.FindOverlap(s); ok {
 		return fmt.Errorf("%w: %v overlap %v being detached", ErrAttach, s, other)
 	}
@@ -138,6 +90,9 @@ func (d *dynamicState) addRegion(mem []byte) error {
 	d.regions[v.id] = v
 	return nil
 }
+
+// addressOf returns the address of memory, by which other ranks name it.
+func addressOf(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
 
 // removeRegion makes the region at an address one that no other rank can look up.
 func (d *dynamicState) removeRegion(addr uint64) (*localRegion, error) {

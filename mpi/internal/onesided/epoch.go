@@ -1,26 +1,6 @@
-package mpi
+package onesided
 
 import "fmt"
-
-// Assert is an assertion of the program that permits a synchronization call to do less (MPI
-// 4.1, 12.5.5).
-type Assert uint8
-
-const (
-	NoCheck   Assert = 1 << iota // Lock: no rank holds a conflicting lock; Start and Post: the matching call has been made, with NoCheck, too
-	NoStore                      // this rank has not stored to its memory; ignored
-	NoPut                        // no rank will put data into this rank's memory; ignored
-	NoPrecede                    // Fence: no rank has started operations since the last one
-	NoSucceed                    // Fence: no rank starts operations until the next one
-)
-
-// combineAsserts returns the union of assertions.
-func combineAsserts(as []Assert) (all Assert) {
-	for _, a := range as {
-		all |= a
-	}
-	return all
-}
 
 // epochs are the open epochs of a rank.
 type epochs struct {
@@ -31,7 +11,7 @@ type epochs struct {
 	started []int // ranks given to Start; nil without an epoch
 	posted  []int // ranks given to Post; nil without an epoch
 
-	null peerEpoch // epoch of ProcNull
+	null peerEpoch // epoch of comm.ProcNull
 }
 
 // peerEpoch is the epoch of one rank.

@@ -1,8 +1,9 @@
-package mpi
+package onesided
 
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -10,26 +11,18 @@ import (
 type LockKind uint8
 
 const (
-	LockShared    LockKind = iota + 1 // other origins may hold a shared lock, too (MPI_LOCK_SHARED)
-	LockExclusive                     // no other origin may hold a lock (MPI_LOCK_EXCLUSIVE)
+	Shared    LockKind = iota + 1 // other origins may hold a shared lock, too
+	Exclusive                     // no other origin may hold a lock
 )
 
-// Lock opens a passive-target epoch on target (MPI_Win_lock) and returns when this rank holds
-// the lock. A rank that loads from or stores to its own window locks it, too. A rank may lock
-// several targets one after the other. Locking ProcNull returns at once.
-func (w *Win) Lock(kind LockKind, target int, as ...Assert) error {
-	if err := w.lockRank(kind, target, combineAsserts(as)); err != nil {
-		return w.fail("lock", fmt.Sprintf("of %d", target), err)
-	}
-	return nil
-}
-
-func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
+// Lock acquires the lock of a rank, which opens an access epoch on it (MPI_Win_lock). nocheck
+// asserts that no rank holds a conflicting lock.
+func (w *Window) Lock(kind LockKind, target int, nocheck bool) error {
 	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
 	e, err := w.lockableEpoch(target)
-	if kind != LockShared && kind != LockExclusive {
+	if kind != Shared && kind != Exclusive {
 		err = fmt.Errorf("%w: invalid lock kind %d", ErrEpoch, kind)
 	}
 	if err == nil {
@@ -39,7 +32,7 @@ func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
 	if err != nil {
 		return err
 	}
-	if a&NoCheck == 0 && target != ProcNull {
+	if !nocheck && target != comm.ProcNull {
 		err = w.acquireLocks(kind, []int{target})
 	}
 	w.eng.Do(func(*protocol.Core) {
@@ -47,13 +40,13 @@ func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
 			w.epochs.locks--
 			return
 		}
-		e.locked, e.nocheck = kind, a&NoCheck != 0
+		e.locked, e.nocheck = kind, nocheck
 	})
 	return err
 }
 
 // lockableEpoch returns the epoch of a rank, or an error if it cannot be locked now.
-func (w *Win) lockableEpoch(target int) (*peerEpoch, error) {
+func (w *Window) lockableEpoch(target int) (*peerEpoch, error) {
 	e, err := w.epochOf(target)
 	if err == nil {
 		err = w.checkLockable(e)
@@ -62,7 +55,7 @@ func (w *Win) lockableEpoch(target int) (*peerEpoch, error) {
 }
 
 // checkLockable returns an error unless a lock can open an epoch now.
-func (w *Win) checkLockable(e *peerEpoch) error {
+func (w *Window) checkLockable(e *peerEpoch) error {
 	switch {
 	case w.broken != nil:
 		return w.broken
@@ -77,11 +70,11 @@ func (w *Win) checkLockable(e *peerEpoch) error {
 }
 
 // LockAll opens a passive-target epoch on all ranks with shared locks (MPI_Win_lock_all).
-func (w *Win) LockAll(as ...Assert) error {
+func (w *Window) LockAll(nocheck bool) error {
 	_, err := w.lockEngine()
 	if err == nil {
 		e := &w.epochs
-		if _, err = w.lockableEpoch(w.comm.base.Rank); err == nil && e.locks > 0 {
+		if _, err = w.lockableEpoch(w.comm.Rank); err == nil && e.locks > 0 {
 			err = fmt.Errorf("%w: %d ranks locked: call Unlock first", ErrEpoch, e.locks)
 		}
 		if err == nil {
@@ -89,13 +82,12 @@ func (w *Win) LockAll(as ...Assert) error {
 		}
 		w.eng.Unlock()
 	}
-	nocheck := combineAsserts(as)&NoCheck != 0
 	if err == nil && !nocheck {
-		err = w.acquireLocks(LockShared, w.allRanks())
+		err = w.acquireLocks(Shared, w.allRanks())
 		w.eng.Do(func(*protocol.Core) { w.epochs.all = err == nil })
 	}
 	if err != nil {
-		return w.fail("lock-all", "", err)
+		return err
 	}
 	w.eng.Do(func(*protocol.Core) {
 		for r := range w.peers {
@@ -106,7 +98,7 @@ func (w *Win) LockAll(as ...Assert) error {
 }
 
 // Unlock completes the operations on target and closes the epoch of Lock (MPI_Win_unlock).
-func (w *Win) Unlock(target int) error {
+func (w *Window) Unlock(target int) error {
 	_, err := w.lockEngine()
 	if err == nil {
 		err = w.checkLocked(target)
@@ -117,7 +109,7 @@ func (w *Win) Unlock(target int) error {
 	}
 	if err == nil {
 		e, _ := w.epochOf(target)
-		if target != ProcNull {
+		if target != comm.ProcNull {
 			err = w.unlockRanks([]int{target}, e.locked)
 		}
 		w.eng.Do(func(*protocol.Core) {
@@ -125,14 +117,11 @@ func (w *Win) Unlock(target int) error {
 			e.locked = 0
 		})
 	}
-	if err != nil {
-		return w.fail("unlock", fmt.Sprintf("of %d", target), err)
-	}
-	return nil
+	return err
 }
 
 // UnlockAll completes all operations and closes the epoch of LockAll (MPI_Win_unlock_all).
-func (w *Win) UnlockAll() error {
+func (w *Window) UnlockAll() error {
 	_, err := w.lockEngine()
 	if err == nil {
 		if !w.epochs.all {
@@ -141,19 +130,16 @@ func (w *Win) UnlockAll() error {
 		w.eng.Unlock()
 	}
 	if err == nil {
-		err = w.unlockRanks(w.allRanks(), LockShared)
+		err = w.unlockRanks(w.allRanks(), Shared)
 		w.eng.Do(func(*protocol.Core) { w.epochs.all = false })
 	}
-	if err != nil {
-		return w.fail("unlock-all", "", err)
-	}
-	return nil
+	return err
 }
 
 // unlockRanks completes the operations on some ranks and releases the locks. RDMA writes are
 // ordered before the atomic that follows, so a lock is released right behind them. Other
 // operations must be complete first.
-func (w *Win) unlockRanks(ranks []int, kind LockKind) error {
+func (w *Window) unlockRanks(ranks []int, kind LockKind) error {
 	early := make([]bool, len(ranks))
 	w.eng.Do(func(core *protocol.Core) {
 		for i, r := range ranks {
@@ -163,7 +149,7 @@ func (w *Win) unlockRanks(ranks []int, kind LockKind) error {
 			}
 		}
 	})
-	err := w.flushTargets(ranks, remoteCompletion)
+	err := w.flushTargets(ranks, Remote)
 	defer w.transmitQueued()
 	w.eng.Do(func(core *protocol.Core) {
 		for i, r := range ranks {
@@ -176,11 +162,11 @@ func (w *Win) unlockRanks(ranks []int, kind LockKind) error {
 }
 
 // releaseLock releases the lock of a rank.
-func (w *Win) releaseLock(core *protocol.Core, p *winPeer, kind LockKind) {
+func (w *Window) releaseLock(core *protocol.Core, p *peer, kind LockKind) {
 	if p.epoch.nocheck {
 		return
 	}
-	if kind == LockExclusive {
+	if kind == Exclusive {
 		w.fetchAdd(core, p, sharedTurn, 1, nil)
 	}
 	w.fetchAdd(core, p, exclusiveTurn, 1, nil)

@@ -1,4 +1,4 @@
-package mpi
+package onesided
 
 import (
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
@@ -9,7 +9,7 @@ import (
 
 // sendElements sends as many elements as a packet holds. It completes a transfer without
 // replies with its last packet.
-func (w *Win) sendElements(core *protocol.Core, t *transfer) error {
+func (w *Window) sendElements(core *protocol.Core, t *transfer) error {
 	o, e := &t.peer.sendQueue, &t.element
 	limit := w.packetLimit(t.peer)
 	carries := e.Size // bytes in the packet for each element
@@ -33,7 +33,7 @@ func (w *Win) sendElements(core *protocol.Core, t *transfer) error {
 	}
 	w.packet = b
 	last := t.next == t.elements
-	h := envelope.Header{Context: w.comm.base.ContextID, Tag: t.packet.encodeTag(t.elementKind(), t.op), ID: t.id, Length: uint64(from * e.Size)}
+	h := envelope.Header{Context: w.comm.ContextID, Tag: t.packet.encodeTag(t.elementKind(), t.op), ID: t.id, Length: uint64(from * e.Size)}
 	if t.id != 0 {
 		o.replies++
 	} else {

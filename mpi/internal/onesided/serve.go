@@ -1,4 +1,4 @@
-package mpi
+package onesided
 
 import (
 	"encoding/binary"
@@ -14,8 +14,8 @@ import (
 
 // packetLimit returns the maximum payload in bytes of a packet to a rank, without the id of a
 // region.
-func (w *Win) packetLimit(p *winPeer) int {
-	if p.rank == w.comm.base.Rank {
+func (w *Window) packetLimit(p *peer) int {
+	if p.rank == w.comm.Rank {
 		return math.MaxInt32
 	}
 	n := w.eng.Fabric().Limits(p.job).Eager
@@ -27,7 +27,7 @@ func (w *Win) packetLimit(p *winPeer) int {
 
 // serveAccess executes an access of a rank to the memory here and sends the reply. The caller
 // holds the engine's lock, which makes the access atomic with others.
-func (w *Win) serveAccess(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
+func (w *Window) serveAccess(core *protocol.Core, p *peer, k packetType, h *envelope.Header, payload []byte) error {
 	t := &w.in
 	mem, payload, err := w.targetRegion(p, payload)
 	if err != nil {
@@ -74,7 +74,7 @@ func (w *Win) serveAccess(core *protocol.Core, p *winPeer, k winPacket, h *envel
 	case err != nil:
 		return err
 	case old != nil:
-		reply := envelope.Header{Context: w.comm.base.ContextID, Tag: int32(packetReply), ID: h.ID, Length: h.Length}
+		reply := envelope.Header{Context: w.comm.ContextID, Tag: int32(packetReply), ID: h.ID, Length: h.Length}
 		_ = core.SendActive(p.job, reply, old) // a lost rank needs no reply
 	default:
 		p.recvState.received++
@@ -84,7 +84,7 @@ func (w *Win) serveAccess(core *protocol.Core, p *winPeer, k winPacket, h *envel
 }
 
 // serveMessage starts the receive or the send of a message to or from the memory here.
-func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
+func (w *Window) serveMessage(core *protocol.Core, p *peer, k packetType, h *envelope.Header, payload []byte) error {
 	t := &w.in
 	mem, payload, err := w.targetRegion(p, payload)
 	if err != nil {
@@ -94,7 +94,7 @@ func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *enve
 	if err != nil {
 		return err
 	}
-	if h.Length > uint64(len(mem.Bytes)) || h.ID > MaxTag || len(rest) > 0 {
+	if h.Length > uint64(len(mem.Bytes)) || h.ID > math.MaxInt32 || len(rest) > 0 {
 		return fmt.Errorf("%w: message of %d bytes, tag %d, with %d extra bytes", protocol.ErrProtocol, h.Length, h.ID, len(rest))
 	}
 	if err := t.Validate(len(mem.Bytes), int(h.Length)); err != nil {
@@ -130,8 +130,8 @@ func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *enve
 }
 
 // messageEnvelope returns the envelope of messages that put elements to a rank, or fetch them.
-func (w *Win) messageEnvelope(k winPacket, from *winPeer, tag int32) match.Envelope {
-	e := match.Envelope{Context: w.comm.base.ContextID, Source: int32(from.job), Tag: tag}
+func (w *Window) messageEnvelope(k packetType, from *peer, tag int32) match.Envelope {
+	e := match.Envelope{Context: w.comm.ContextID, Source: int32(from.job), Tag: tag}
 	if k == packetFetch {
 		e.Context++
 	}
@@ -139,14 +139,14 @@ func (w *Win) messageEnvelope(k winPacket, from *winPeer, tag int32) match.Envel
 }
 
 // serveLockWord executes a fetch-and-add on a word of the lock here.
-func (w *Win) serveLockWord(core *protocol.Core, p *winPeer, h *envelope.Header) error {
+func (w *Window) serveLockWord(core *protocol.Core, p *peer, h *envelope.Header) error {
 	word := int(uint8(h.Tag >> 8))
 	if word >= len(w.control) {
 		return fmt.Errorf("%w: invalid lock word %d", protocol.ErrProtocol, word)
 	}
 	was := atomic.AddUint64(&w.control[word], h.Length) - h.Length
 	if h.ID != 0 {
-		reply := envelope.Header{Context: w.comm.base.ContextID, Tag: int32(packetFetchAddReply), ID: h.ID}
+		reply := envelope.Header{Context: w.comm.ContextID, Tag: int32(packetFetchAddReply), ID: h.ID}
 		_ = core.SendActive(p.job, reply, binary.LittleEndian.AppendUint64(w.reply[:0], was))
 	}
 	return nil

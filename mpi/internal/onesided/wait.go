@@ -1,4 +1,4 @@
-package mpi
+package onesided
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// winWait is a wait of a synchronization call for other ranks of a window. It also ends when a
+// syncWait is a wait of a synchronization call for other ranks of a window. It also ends when a
 // rank of the window is lost.
-type winWait struct {
-	w             *Win
+type syncWait struct {
+	w             *Window
 	callName      string // for reports
 	targets       []int  // of a lock, for reports
 	condition     func() bool
@@ -31,7 +31,7 @@ type winWait struct {
 }
 
 // Ready implements engine.Waitable.
-func (x *winWait) Ready() bool {
+func (x *syncWait) Ready() bool {
 	if x.done {
 		return true
 	}
@@ -48,13 +48,13 @@ func (x *winWait) Ready() bool {
 
 // waitUntil waits until condition holds. suspects are the ranks that it depends on, of which
 // missing selects those that are still pending. The call must not hold the engine's lock.
-func (w *Win) waitUntil(what string, until func() bool, missing func(int) bool, suspects ...int) error {
-	x := &winWait{w: w, callName: what, condition: until, isPending: missing, suspects: suspects}
+func (w *Window) waitUntil(what string, until func() bool, missing func(int) bool, suspects ...int) error {
+	x := &syncWait{w: w, callName: what, condition: until, isPending: missing, suspects: suspects}
 	return errors.Join(w.eng.Wait(context.Background(), x), x.err)
 }
 
 // probeWaits sends liveness probes to the ranks that calls wait for, with growing intervals.
-func (w *Win) probeWaits(core *protocol.Core) {
+func (w *Window) probeWaits(core *protocol.Core) {
 	kept := w.waits[:0]
 	for _, x := range w.waits {
 		if x.done && !x.probeWhenDone {
@@ -75,14 +75,14 @@ func (w *Win) probeWaits(core *protocol.Core) {
 const maxProbeGap = 16
 
 // sendProbe sends a liveness probe to a rank.
-func (w *Win) sendProbe(core *protocol.Core, p *winPeer) {
+func (w *Window) sendProbe(core *protocol.Core, p *peer) {
 	if p.job != w.eng.Rank() && core.Backlog(p.job) == 0 {
 		_ = core.SendActive(p.job, envelope.Header{Tag: deadlock.PacketProbe}, nil) // onRankLost reports a lost rank
 	}
 }
 
 // onRankLost breaks the window after the loss of a rank and notifies the other ranks.
-func (w *Win) onRankLost(core *protocol.Core, p *winPeer) {
+func (w *Window) onRankLost(core *protocol.Core, p *peer) {
 	cause := core.PeerError(p.job)
 	w.failQueued(p, cause)
 	if w.broken != nil {
@@ -90,55 +90,55 @@ func (w *Win) onRankLost(core *protocol.Core, p *winPeer) {
 	}
 	w.broken = cause
 	for r := range w.peers {
-		if q := &w.peers[r]; q != p && r != w.comm.base.Rank {
+		if q := &w.peers[r]; q != p && r != w.comm.Rank {
 			w.sendSignal(core, q, packetBroken, uint64(p.rank))
 		}
 	}
 }
 
 // handleBroken handles the report of a rank that has lost another.
-func (w *Win) handleBroken(from *winPeer, rank uint64) error {
+func (w *Window) handleBroken(from *peer, rank uint64) error {
 	if rank >= uint64(len(w.peers)) {
-		return fmt.Errorf("window %s: report of lost rank %d, which is out of range", w.Name(), rank)
+		return fmt.Errorf("window %s: report of lost rank %d, which is out of range", w.comm.Name(), rank)
 	}
 	if w.broken == nil {
-		w.broken = fmt.Errorf("%w: rank %d, reported by rank %d", ErrLost, w.peers[rank].job, from.job)
+		w.broken = fmt.Errorf("%w: rank %d, reported by rank %d", protocol.ErrLost, w.peers[rank].job, from.job)
 	}
 	return nil
 }
 
 // DescribeWait implements deadlock.Describer.
-func (x *winWait) DescribeWait() deadlock.Call {
-	d := deadlock.Call{What: x.callName, Comm: x.w.Name(), Any: x.any}
+func (x *syncWait) DescribeWait() deadlock.Call {
+	d := deadlock.Call{What: x.callName, Comm: x.w.comm.Name(), Any: x.any}
 	switch len(x.targets) {
 	case 0:
 	case 1:
-		d.What += fmt.Sprintf("(target %s)", x.w.comm.base.DescribeRank(int32(x.w.comm.base.WorldRank(x.targets[0]))))
+		d.What += fmt.Sprintf("(target %s)", x.w.comm.DescribeRank(int32(x.w.comm.WorldRank(x.targets[0]))))
 	default:
 		d.What += fmt.Sprintf("(%d ranks)", len(x.targets))
 	}
 	suspects := x.suspects
 	if suspects == nil && x.any { // any other rank
-		suspects = slices.DeleteFunc(x.w.allRanks(), func(r int) bool { return r == x.w.comm.base.Rank })
+		suspects = slices.DeleteFunc(x.w.allRanks(), func(r int) bool { return r == x.w.comm.Rank })
 	}
 	for _, r := range suspects {
 		if x.isPending == nil || x.isPending(r) {
-			d.For = append(d.For, x.w.comm.base.WorldRank(r))
+			d.For = append(d.For, x.w.comm.WorldRank(r))
 		}
 	}
 	return d
 }
 
 // WaitKey implements deadlock.Keyed.
-func (x *winWait) WaitKey() any { return x }
+func (x *syncWait) WaitKey() any { return x }
 
 // OnPoll implements engine.PollObserver.
-func (x *winWait) OnPoll(p *engine.PollStats) {
+func (x *syncWait) OnPoll(p *engine.PollStats) {
 	if x.pollRound != nil && p.FirstInRound(x.pollRound) {
 		p.Add(x.pollRound, deadlock.NewPoll(x.DescribeWait(), func() bool { return x.w.broken != nil || x.condition() }))
 	}
 }
 
-var _ deadlock.Describer = &winWait{}
+var _ deadlock.Describer = &syncWait{}
 
-var _ engine.PollObserver = &winWait{}
+var _ engine.PollObserver = &syncWait{}

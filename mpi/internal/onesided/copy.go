@@ -1,8 +1,10 @@
-package mpi
+package onesided
 
 import (
 	"fmt"
+	"math"
 
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
@@ -15,11 +17,11 @@ const directPiece = 1 << 10
 // startCopy starts a Put or a Get: by RDMA if the elements are in one block or in few; as a
 // message if RDMA is not available and they are many, up to maxMessages at a time; else in
 // packets.
-func (w *Win) startCopy(core *protocol.Core, t *transfer) error {
+func (w *Window) startCopy(core *protocol.Core, t *transfer) error {
 	p, bytes := t.peer, t.elements*t.element.Size
 	dense := len(t.element.Pieces) == 0
 	row := dense && t.place.IsContiguous()
-	own := p.rank == w.comm.base.Rank
+	own := p.rank == w.comm.Rank
 	switch {
 	case own && row:
 		mem := w.localBytes(t.region)[t.place.Offset(p.unit):][:bytes]
@@ -37,7 +39,7 @@ func (w *Win) startCopy(core *protocol.Core, t *transfer) error {
 	case !own && row && bytes > w.packetLimit(p)-t.element.EncodedSize(1) && p.sendQueue.rdmaOps < maxMessages:
 		w.startMessage(core, t)
 	case !t.fitsPacket():
-		err := fmt.Errorf("%w: element of %d bytes exceeds a packet; raise Options.RDMA.Eager", ErrType, t.element.Size)
+		err := fmt.Errorf("%w: element of %d bytes exceeds a packet; raise Options.RDMA.Eager", datatype.ErrSignature, t.element.Size)
 		t.result = nil
 		t.complete(nil)
 		return err
@@ -67,7 +69,7 @@ func (t *transfer) stageBuffer() {
 }
 
 // startRDMA starts an RDMA operation for a part of a transfer.
-func (w *Win) startRDMA(core *protocol.Core, parent, t *transfer, off int, mem []byte) {
+func (w *Window) startRDMA(core *protocol.Core, parent, t *transfer, off int, mem []byte) {
 	t.startPart(parent)
 	t.p.Buf = mem
 	key := parent.region.key
@@ -80,7 +82,7 @@ func (w *Win) startRDMA(core *protocol.Core, parent, t *transfer, off int, mem [
 }
 
 // rdmaBlocks starts one RDMA operation for each block.
-func (w *Win) rdmaBlocks(core *protocol.Core, t *transfer) {
+func (w *Window) rdmaBlocks(core *protocol.Core, t *transfer) {
 	t.stageBuffer()
 	t.parts++ // until all have started
 	e := &t.element
@@ -100,11 +102,11 @@ func (w *Win) rdmaBlocks(core *protocol.Core, t *transfer) {
 }
 
 // startMessage transfers the elements as a message between the ranks.
-func (w *Win) startMessage(core *protocol.Core, t *transfer) {
+func (w *Window) startMessage(core *protocol.Core, t *transfer) {
 	t.stageBuffer()
 	p := t.peer
-	p.sendQueue.tag = (p.sendQueue.tag + 1) & MaxTag
-	what, own := packetSend, &w.peers[w.comm.base.Rank]
+	p.sendQueue.tag = (p.sendQueue.tag + 1) & math.MaxInt32
+	what, own := packetSend, &w.peers[w.comm.Rank]
 	if t.packet == packetGet {
 		what, own = packetFetch, p
 	}
@@ -113,7 +115,7 @@ func (w *Win) startMessage(core *protocol.Core, t *transfer) {
 	t.startPart(t)
 	t.p.Buf = t.staging
 	t.p.Envelope = w.messageEnvelope(what, own, p.sendQueue.tag)
-	h := envelope.Header{Context: w.comm.base.ContextID, Tag: int32(what), ID: uint64(p.sendQueue.tag), Length: uint64(len(t.staging))}
+	h := envelope.Header{Context: w.comm.ContextID, Tag: int32(what), ID: uint64(p.sendQueue.tag), Length: uint64(len(t.staging))}
 	if what == packetSend {
 		p.sendQueue.countPacket(&h, false)
 		p.sendQueue.lastMessage = p.sendQueue.sent

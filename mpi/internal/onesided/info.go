@@ -1,17 +1,18 @@
-package mpi
+package onesided
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
 
+	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// winInfo describes the window of a rank to another.
-type winInfo struct {
+// windowInfo describes the window of a rank to another.
+type windowInfo struct {
 	Size, Unit      uint64
 	Refused         bool // the memory cannot be a window
 	Dynamic         bool
@@ -19,14 +20,14 @@ type winInfo struct {
 	Memory, Control [envelope.KeySize]byte
 }
 
-// encodeInfo registers the memory for all ranks and returns the winInfo for each, encoded, or
+// encodeInfo registers the memory for all ranks and returns the windowInfo for each, encoded, or
 // an error.
-func (w *Win) encodeInfo(kind datatype.Kind, unit int, refused error) (all []byte, err error) {
-	list := make([]winInfo, len(w.peers))
+func (w *Window) encodeInfo(m *Memory, refused error) (all []byte, err error) {
+	list := make([]windowInfo, len(w.peers))
 	w.eng.Do(func(*protocol.Core) {
 		for r := range list {
-			list[r] = winInfo{Size: uint64(len(w.staticRegion.Bytes)), Unit: uint64(unit), Kind: uint8(kind), Dynamic: w.dynamic != nil}
-			if r != w.comm.base.Rank && refused == nil {
+			list[r] = windowInfo{Size: uint64(len(m.Bytes)), Unit: uint64(m.Unit), Kind: uint8(m.Kind), Dynamic: m.Dynamic}
+			if r != w.comm.Rank && refused == nil {
 				if err := w.exposeMemory(r, &list[r]); !errors.Is(err, errors.ErrUnsupported) {
 					refused = err
 				}
@@ -36,18 +37,18 @@ func (w *Win) encodeInfo(kind datatype.Kind, unit int, refused error) (all []byt
 	for r := range list {
 		list[r].Refused = refused != nil
 	}
-	all, _ = binary.Append(nil, binary.LittleEndian, list) // winInfo has a fixed size
+	all, _ = binary.Append(nil, binary.LittleEndian, list) // windowInfo has a fixed size
 	return all, refused
 }
 
 // exposeMemory registers the window's memory and the words of its lock for a rank, if the
 // fabric can. Otherwise the rank uses packets.
-func (w *Win) exposeMemory(rank int, s *winInfo) error {
+func (w *Window) exposeMemory(rank int, s *windowInfo) error {
 	give := func(b []byte, key *[envelope.KeySize]byte) error {
 		if len(b) == 0 {
 			return nil
 		}
-		k, exposed, err := w.eng.Fabric().RegisterMemory(w.comm.base.WorldRank(rank), b, true)
+		k, exposed, err := w.eng.Fabric().RegisterMemory(w.comm.WorldRank(rank), b, true)
 		if err == nil {
 			w.exposed = append(w.exposed, exposed)
 			k.MarshalTo(key[:])
@@ -63,19 +64,19 @@ func (w *Win) exposeMemory(rank int, s *winInfo) error {
 
 // decodeInfo records the windows of the other ranks. It returns an error if one rank has
 // refused.
-func (w *Win) decodeInfo(shares []byte) error {
-	size := binary.Size(winInfo{})
+func (w *Window) decodeInfo(shares []byte) error {
+	size := binary.Size(windowInfo{})
 	var bad error
 	w.eng.Do(func(*protocol.Core) {
 		for r := range w.peers {
-			var s winInfo
+			var s windowInfo
 			_, _ = binary.Decode(shares[r*size:], binary.LittleEndian, &s)
 			p := &w.peers[r]
 			p.size, p.unit, p.kind = int(s.Size), int(s.Unit), datatype.Kind(s.Kind)
 			p.staticRegion.peer = p
 			_ = p.staticRegion.key.Unmarshal(s.Memory[:]) // which has its length
 			_ = p.control.Unmarshal(s.Control[:])
-			if p.direct = w.comm.world.o.OneSided == Direct && p.control != (envelope.Key{}); p.direct {
+			if p.direct = w.table.Direct && p.control != (envelope.Key{}); p.direct {
 				_, p.atomics = w.eng.Fabric().(protocol.Atomics)
 			}
 			p.staticRegion.direct = p.direct
@@ -84,7 +85,7 @@ func (w *Win) decodeInfo(shares []byte) error {
 			case s.Refused:
 				bad = fmt.Errorf("%w: memory of rank %d refused", ErrWin, r)
 			case s.Dynamic != (w.dynamic != nil):
-				bad = fmt.Errorf("%w: dynamic window: rank %d %v, this rank %v", ErrMismatch, r, s.Dynamic, !s.Dynamic)
+				bad = fmt.Errorf("%w: dynamic window: rank %d %v, this rank %v", coll.ErrMismatch, r, s.Dynamic, !s.Dynamic)
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-package mpi
+package onesided
 
 import (
 	"encoding/binary"
@@ -51,7 +51,7 @@ func (v *localRegion) isUnused() bool { return len(v.holders) == 0 && v.messages
 // remoteRegion is memory of another rank in a window: attached memory, or all memory of a
 // static window.
 type remoteRegion struct {
-	peer     *winPeer
+	peer     *peer
 	id       uint64 // as in localRegion
 	span     rma.Span
 	key      envelope.Key
@@ -73,7 +73,7 @@ const regionIDSize = 8
 
 // targetRegion returns the local region that a packet of a rank is for, and the rest of the
 // packet.
-func (w *Win) targetRegion(p *winPeer, payload []byte) (*localRegion, []byte, error) {
+func (w *Window) targetRegion(p *peer, payload []byte) (*localRegion, []byte, error) {
 	if w.dynamic == nil {
 		return &w.staticRegion, payload, nil
 	}
@@ -89,7 +89,7 @@ func (w *Win) targetRegion(p *winPeer, payload []byte) (*localRegion, []byte, er
 }
 
 // localBytes returns the memory of a region of this rank.
-func (w *Win) localBytes(g *remoteRegion) []byte {
+func (w *Window) localBytes(g *remoteRegion) []byte {
 	if g.id == 0 {
 		return w.staticRegion.Bytes
 	}
@@ -98,7 +98,7 @@ func (w *Win) localBytes(g *remoteRegion) []byte {
 
 // regionQuery is a lookup in progress.
 type regionQuery struct {
-	peer *winPeer
+	peer *peer
 	span rma.Span
 	done bool
 	err  error // the span is not attached
@@ -115,7 +115,7 @@ type foundReply struct {
 type missingReply struct{ Below, Above rma.Span }
 
 // findRegion looks up the region of a span at target and waits for the reply.
-func (w *Win) findRegion(target int, s rma.Span) error {
+func (w *Window) findRegion(target int, s rma.Span) error {
 	core, err := w.lockEngine()
 	if err != nil {
 		return err
@@ -135,14 +135,14 @@ func (w *Win) findRegion(target int, s rma.Span) error {
 }
 
 // sendPayload sends a packet with a payload of fixed size.
-func (w *Win) sendPayload(core *protocol.Core, p *winPeer, h envelope.Header, what any) {
-	h.Context = w.comm.base.ContextID
+func (w *Window) sendPayload(core *protocol.Core, p *peer, h envelope.Header, what any) {
+	h.Context = w.comm.ContextID
 	payload, _ := binary.Append(nil, binary.LittleEndian, what)
 	_ = core.SendActive(p.job, h, payload) // if the rank is lost, so is the window
 }
 
 // dispatchRegion handles a packet of the lookup protocol.
-func (w *Win) dispatchRegion(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
+func (w *Window) dispatchRegion(core *protocol.Core, p *peer, k packetType, h *envelope.Header, payload []byte) error {
 	if w.dynamic == nil {
 		return fmt.Errorf("%w: packet %d for a window that is not dynamic", protocol.ErrProtocol, k)
 	}
@@ -169,7 +169,7 @@ func (w *Win) dispatchRegion(core *protocol.Core, p *winPeer, k winPacket, h *en
 }
 
 // handleFind replies to the lookup of a span. From then on the rank is a holder of the region.
-func (w *Win) handleFind(core *protocol.Core, p *winPeer, question uint64, s rma.Span) {
+func (w *Window) handleFind(core *protocol.Core, p *peer, question uint64, s rma.Span) {
 	v, ok := w.dynamic.attached.Find(s)
 	if !ok {
 		below, above := w.dynamic.attached.Neighbors(s.Addr)
@@ -193,7 +193,7 @@ func (w *Win) handleFind(core *protocol.Core, p *winPeer, question uint64, s rma
 }
 
 // handleFindReply handles Found and Missing.
-func (w *Win) handleFindReply(p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
+func (w *Window) handleFindReply(p *peer, k packetType, h *envelope.Header, payload []byte) error {
 	var f foundReply
 	var m missingReply
 	into := any(&f)
@@ -207,7 +207,7 @@ func (w *Win) handleFindReply(p *winPeer, k winPacket, h *envelope.Header, paylo
 	delete(w.dynamic.queries, h.ID)
 	q.done = true
 	if k == packetMissing {
-		q.err = fmt.Errorf("%w: rank %d has not attached %v%s", ErrRange, p.rank, q.span, describeNearby(m.Below, m.Above))
+		q.err = fmt.Errorf("%w: rank %d has not attached %v%s", rma.ErrRange, p.rank, q.span, describeNearby(m.Below, m.Above))
 		return nil
 	}
 	if f.ID == 0 || !f.Span.Valid() || !f.Span.Contains(q.span) {
@@ -226,14 +226,14 @@ func (w *Win) handleFindReply(p *winPeer, k winPacket, h *envelope.Header, paylo
 }
 
 // sendRecalls sends Recall to the holders of a region.
-func (w *Win) sendRecalls(core *protocol.Core, v *localRegion, ranks []int) {
+func (w *Window) sendRecalls(core *protocol.Core, v *localRegion, ranks []int) {
 	for _, r := range ranks {
-		h := envelope.Header{Context: w.comm.base.ContextID, Tag: int32(packetRecall), ID: v.id, Length: v.span.Addr}
+		h := envelope.Header{Context: w.comm.ContextID, Tag: int32(packetRecall), ID: v.id, Length: v.span.Addr}
 		_ = core.SendActive(w.peers[r].job, h, nil) // if the rank is lost, so is the window
 	}
 }
 
-func (w *Win) handleRecall(core *protocol.Core, p *winPeer, h *envelope.Header) error {
+func (w *Window) handleRecall(core *protocol.Core, p *peer, h *envelope.Header) error {
 	g, ok := p.regions.Find(rma.Span{Addr: h.Length, Size: 1})
 	if !ok || g.id != h.ID || g.span.Addr != h.Length {
 		return fmt.Errorf("%w: recall of unknown region %d", protocol.ErrProtocol, h.ID)
@@ -245,14 +245,14 @@ func (w *Win) handleRecall(core *protocol.Core, p *winPeer, h *envelope.Header) 
 }
 
 // returnIfUnused sends Returned for a recalled region without transfers in progress.
-func (w *Win) returnIfUnused(core *protocol.Core, g *remoteRegion) {
+func (w *Window) returnIfUnused(core *protocol.Core, g *remoteRegion) {
 	if g.recalled && g.users == 0 {
 		w.sendSignal(core, g.peer, packetReturned, g.id)
 	}
 }
 
 // deregisterKey deregisters the key of a region for one rank.
-func (w *Win) deregisterKey(l *regionKey) {
+func (w *Window) deregisterKey(l *regionKey) {
 	if l.exposed != nil {
 		w.eng.Fabric().DeregisterMemory(l.exposed)
 		l.exposed = nil
@@ -261,14 +261,14 @@ func (w *Win) deregisterKey(l *regionKey) {
 
 // locateTarget returns the region that an operation is for, if it is cached, and the place in
 // it; else it returns the span to look up.
-func (p *winPeer) locateTarget(n, extent int, at rma.Place) (g *remoteRegion, in rma.Place, unknown rma.Span, err error) {
+func (p *peer) locateTarget(n, extent int, at rma.Place) (g *remoteRegion, in rma.Place, unknown rma.Span, err error) {
 	from, size, err := at.Span(n, extent)
 	if err != nil {
 		return nil, at, rma.Span{}, err
 	}
 	s := rma.Span{Addr: uint64(uintptr(at.Disp())) + uint64(from), Size: uint64(size)}
 	if !s.Valid() {
-		return nil, at, rma.Span{}, fmt.Errorf("%w: invalid addresses %v", ErrRange, s)
+		return nil, at, rma.Span{}, fmt.Errorf("%w: invalid addresses %v", rma.ErrRange, s)
 	}
 	g, ok := p.regions.Find(s)
 	if !ok {

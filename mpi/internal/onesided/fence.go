@@ -1,4 +1,4 @@
-package mpi
+package onesided
 
 import (
 	"errors"
@@ -8,34 +8,27 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Fence completes the operations of all ranks since the last Fence and opens an access epoch
-// (MPI_Win_fence). All ranks call it; it returns after all have called it. Stores of each rank
-// before it are visible to the others after it.
-func (w *Win) Fence(as ...Assert) error {
-	if err := w.endFence(combineAsserts(as)); err != nil {
-		return w.fail("fence", "", err)
-	}
-	return nil
-}
-
-func (w *Win) endFence(a Assert) error {
+// Fence completes the operations of all ranks since the last Fence, waits for all ranks and opens
+// an access epoch (MPI_Win_fence). noPrecede asserts that no rank has started operations,
+// noSucceed that none will until the next Fence.
+func (w *Window) Fence(noPrecede, noSucceed bool) error {
 	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
 	err := w.epochs.checkClosed()
-	if err == nil && a&NoPrecede != 0 && w.epochs.used {
+	if err == nil && noPrecede && w.epochs.used {
 		err = fmt.Errorf("%w: operations since the last Fence contradict NoPrecede", ErrEpoch)
 	}
 	w.eng.Unlock()
 	if err != nil {
 		return err
 	}
-	if a&NoPrecede == 0 {
-		err = w.flushTargets(w.allRanks(), remoteCompletion)
+	if !noPrecede {
+		err = w.flushTargets(w.allRanks(), Remote)
 	}
 	err = errors.Join(err, w.fenceBarrier())
 	w.eng.Do(func(*protocol.Core) {
-		w.epochs.fence, w.epochs.used = a&NoSucceed == 0, false
+		w.epochs.fence, w.epochs.used = !noSucceed, false
 	})
 	return err
 }
@@ -45,14 +38,14 @@ func barrierRounds(n int) int { return bits.Len(uint(n - 1)) }
 
 // fenceBarrier is a dissemination barrier. It uses signals of the window, so that it fails when
 // a rank is lost.
-func (w *Win) fenceBarrier() error {
+func (w *Window) fenceBarrier() error {
 	n := len(w.peers)
 	for round := range w.barrierSignals {
 		core, err := w.eng.Lock()
 		if err != nil {
 			return err
 		}
-		w.sendSignal(core, &w.peers[(w.comm.base.Rank+1<<round)%n], packetFence, uint64(round))
+		w.sendSignal(core, &w.peers[(w.comm.Rank+1<<round)%n], packetFence, uint64(round))
 		w.eng.Unlock()
 		come := func() bool {
 			ok := w.barrierSignals[round] > 0
@@ -61,7 +54,7 @@ func (w *Win) fenceBarrier() error {
 			}
 			return ok
 		}
-		if err := w.waitUntil("the barrier of Fence or Free", come, nil, (w.comm.base.Rank-1<<round+n)%n); err != nil {
+		if err := w.waitUntil("the barrier of Fence or Free", come, nil, (w.comm.Rank-1<<round+n)%n); err != nil {
 			return err
 		}
 	}

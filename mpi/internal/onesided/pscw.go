@@ -1,4 +1,4 @@
-package mpi
+package onesided
 
 import (
 	"fmt"
@@ -7,33 +7,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// windowRanks returns the ranks in the window of the ranks of a group.
-func (w *Win) windowRanks(g *Group) ([]int, error) {
-	if w.isNull() {
-		return nil, errNullWin
-	}
-	return w.comm.membersOf(g)
-}
-
-// Post opens an exposure epoch for the ranks of a group (MPI_Win_post). It does not wait; Wait
-// closes the epoch.
-func (w *Win) Post(g *Group, as ...Assert) error {
-	ranks, err := w.windowRanks(g)
-	if err == nil {
-		err = w.postEpoch(ranks, combineAsserts(as))
-		w.transmitQueued()
-	}
-	if err != nil {
-		return w.fail("post", "", err)
-	}
-	return nil
-}
-
-func (w *Win) postEpoch(ranks []int, a Assert) error {
+// Post opens an exposure epoch for some ranks (MPI_Win_post). nocheck asserts that they call Start
+// afterwards, with nocheck, too.
+func (w *Window) Post(ranks []int, nocheck bool) error {
 	core, err := w.lockEngine()
 	if err != nil {
 		return err
 	}
+	defer w.transmitQueued()
 	defer w.eng.Unlock()
 	if w.broken != nil {
 		return w.broken
@@ -45,7 +26,7 @@ func (w *Win) postEpoch(ranks []int, a Assert) error {
 		return err
 	}
 	w.epochs.posted = append(make([]int, 0, len(ranks)), ranks...)
-	if a&NoCheck == 0 {
+	if !nocheck {
 		for _, r := range ranks {
 			w.sendSignal(core, &w.peers[r], packetPost, 0)
 		}
@@ -53,20 +34,9 @@ func (w *Win) postEpoch(ranks []int, a Assert) error {
 	return nil
 }
 
-// Start opens an access epoch on the ranks of a group and waits for the Post of each
-// (MPI_Win_start). Complete closes it.
-func (w *Win) Start(g *Group, as ...Assert) error {
-	ranks, err := w.windowRanks(g)
-	if err == nil {
-		err = w.startEpoch(ranks, combineAsserts(as))
-	}
-	if err != nil {
-		return w.fail("start", "", err)
-	}
-	return nil
-}
-
-func (w *Win) startEpoch(ranks []int, a Assert) error {
+// Start opens an access epoch on some ranks and waits for the Post of each (MPI_Win_start).
+// nocheck asserts that they have called Post, with nocheck, too.
+func (w *Window) Start(ranks []int, nocheck bool) error {
 	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
@@ -89,8 +59,8 @@ func (w *Win) startEpoch(ranks []int, a Assert) error {
 	if err != nil {
 		return err
 	}
-	if a&NoCheck == 0 {
-		err = w.waitSignals("Start", ranks, func(p *winPeer) *int { return &p.epoch.posts })
+	if !nocheck {
+		err = w.waitSignals("Start", ranks, func(p *peer) *int { return &p.epoch.posts })
 	}
 	w.eng.Do(func(*protocol.Core) {
 		for _, r := range ranks {
@@ -104,7 +74,7 @@ func (w *Win) startEpoch(ranks []int, a Assert) error {
 }
 
 // waitSignals waits for one signal of each rank and consumes it.
-func (w *Win) waitSignals(what string, ranks []int, signals func(*winPeer) *int) error {
+func (w *Window) waitSignals(what string, ranks []int, signals func(*peer) *int) error {
 	left := slices.Clone(ranks)
 	return w.waitUntil(what, func() bool {
 		for len(left) > 0 {
@@ -121,14 +91,7 @@ func (w *Win) waitSignals(what string, ranks []int, signals func(*winPeer) *int)
 
 // Complete closes the epoch of Start (MPI_Win_complete). It returns when the buffers of the
 // operations may be reused, and does not wait for Wait at the targets.
-func (w *Win) Complete() error {
-	if err := w.completeEpoch(); err != nil {
-		return w.fail("complete", "", err)
-	}
-	return nil
-}
-
-func (w *Win) completeEpoch() error {
+func (w *Window) Complete() error {
 	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
@@ -165,25 +128,22 @@ func (w *Win) completeEpoch() error {
 		return err
 	}
 	w.transmitQueued()
-	return w.flushTargets(ranks, localCompletion)
+	return w.flushTargets(ranks, Local)
 }
 
 // Wait closes the epoch of Post (MPI_Win_wait). It returns when all ranks of the group have
 // called Complete and their operations are complete.
-func (w *Win) Wait() error {
+func (w *Window) Wait() error {
 	ranks, err := w.postedRanks()
 	if err == nil {
-		err = w.waitSignals("Wait", ranks, func(p *winPeer) *int { return &p.epoch.ends })
+		err = w.waitSignals("Wait", ranks, func(p *peer) *int { return &p.epoch.ends })
 		w.eng.Do(func(*protocol.Core) { w.epochs.posted = nil })
 	}
-	if err != nil {
-		return w.fail("wait", "", err)
-	}
-	return nil
+	return err
 }
 
 // postedRanks returns the ranks given to Post.
-func (w *Win) postedRanks() ([]int, error) {
+func (w *Window) postedRanks() ([]int, error) {
 	if _, err := w.lockEngine(); err != nil {
 		return nil, err
 	}
@@ -196,13 +156,13 @@ func (w *Win) postedRanks() ([]int, error) {
 
 // Test reports whether the epoch of Post can be closed, and closes it (MPI_Win_test). It does
 // not wait.
-func (w *Win) Test() (bool, error) {
+func (w *Window) Test() (bool, error) {
 	ranks, err := w.postedRanks()
 	if err != nil {
-		return false, w.fail("test", "", err)
+		return false, err
 	}
 	open := func(r int) bool { return w.peers[r].epoch.ends == 0 }
-	x := &winWait{w: w, callName: "Test", listed: true, pollRound: &w.testRound, suspects: ranks, isPending: open,
+	x := &syncWait{w: w, callName: "Test", listed: true, pollRound: &w.testRound, suspects: ranks, isPending: open,
 		condition: func() bool { return !slices.ContainsFunc(ranks, open) }}
 	if !w.eng.Test(x) {
 		return false, nil
@@ -215,8 +175,5 @@ func (w *Win) Test() (bool, error) {
 			}
 		}
 	})
-	if x.err != nil {
-		return false, w.fail("test", "", x.err)
-	}
-	return true, nil
+	return x.err == nil, x.err
 }

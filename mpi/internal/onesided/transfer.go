@@ -1,4 +1,4 @@
-package mpi
+package onesided
 
 import (
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
@@ -10,10 +10,10 @@ import (
 // and replies.
 type transfer struct {
 	p      protocol.Request // RDMA operation or message
-	w      *Win
-	peer   *winPeer
+	w      *Window
+	peer   *peer
 	region *remoteRegion // at the target; nil for a part of another transfer
-	packet winPacket
+	packet packetType
 	op     datatype.Op
 
 	send    datatype.Buffer // elements to send
@@ -30,15 +30,15 @@ type transfer struct {
 	bytesLeft int    // bytes not received
 	id        uint64 // in replies
 
-	parts  int        // outstanding RDMA operations
-	err    error      // first error of a part
-	parent *transfer  // the transfer that this one is a part of, or itself
-	result *rmaResult // of a Request, or nil
+	parts  int       // outstanding RDMA operations
+	err    error     // first error of a part
+	parent *transfer // the transfer that this one is a part of, or itself
+	result *Result   // of a Request, or nil
 	then   func(*protocol.Request)
 }
 
 // newTransfer returns an empty transfer to a rank.
-func (w *Win) newTransfer(p *winPeer) *transfer {
+func (w *Window) newTransfer(p *peer) *transfer {
 	var t *transfer
 	if n := len(w.idleTransfers) - 1; n >= 0 {
 		t = w.idleTransfers[n]
@@ -70,7 +70,7 @@ func (t *transfer) complete(err error) {
 		t.peer.sendQueue.err = err
 	}
 	if t.result != nil {
-		t.result.done, t.result.err = true, err
+		t.result.Done, t.result.Err = true, err
 	}
 	g := t.region
 	*t = transfer{then: t.then}

@@ -1,4 +1,4 @@
-package mpi
+package onesided
 
 import (
 	"encoding/binary"
@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// winPacket is the type of a packet of a window. Packets are active messages: Context is the
+// packetType is the type of a packet of a window. Packets are active messages: Context is the
 // context id of the window, Tag the type.
 //
 //	packet          ID         Length            payload
@@ -37,10 +37,10 @@ import (
 // In a dynamic window the id of a region, 8 bytes, precedes the target.
 //
 // Synchronous requests an Ack after all packets so far are handled.
-type winPacket uint8
+type packetType uint8
 
 const (
-	packetPut winPacket = iota + 1
+	packetPut packetType = iota + 1
 	packetGet
 	packetAccumulate
 	packetGetAccumulate
@@ -64,18 +64,18 @@ const (
 )
 
 // isAccumulate reports whether the packet combines elements with those at the target.
-func (k winPacket) isAccumulate() bool { return k >= packetAccumulate && k <= packetCompareAndSwap }
+func (k packetType) isAccumulate() bool { return k >= packetAccumulate && k <= packetCompareAndSwap }
 
 // encodeTag returns the Tag of a packet: its type, the element kind and the operation.
-func (k winPacket) encodeTag(kind datatype.Kind, op datatype.Op) int32 {
+func (k packetType) encodeTag(kind datatype.Kind, op datatype.Op) int32 {
 	code, _ := op.Code()
 	return int32(k) | int32(kind)<<8 | int32(code)<<16
 }
 
 // sendSignal sends a packet without payload.
-func (w *Win) sendSignal(core *protocol.Core, p *winPeer, k winPacket, id uint64) {
+func (w *Window) sendSignal(core *protocol.Core, p *peer, k packetType, id uint64) {
 	// Errors are ignored: if the rank is lost, onRankLost breaks the window.
-	_ = core.SendActive(p.job, envelope.Header{Context: w.comm.base.ContextID, Tag: int32(k), ID: id}, nil)
+	_ = core.SendActive(p.job, envelope.Header{Context: w.comm.ContextID, Tag: int32(k), ID: id}, nil)
 }
 
 var errUnexpectedReply = fmt.Errorf("%w: unexpected reply", protocol.ErrProtocol)
@@ -97,13 +97,13 @@ const maxReplies = 1 << 14
 const maxMessages = maxReplies / 4
 
 // handlePacket handles a packet of a rank. An error is a protocol violation.
-func (w *Win) handlePacket(core *protocol.Core, p *winPeer, h *envelope.Header, payload []byte) error {
+func (w *Window) handlePacket(core *protocol.Core, p *peer, h *envelope.Header, payload []byte) error {
 	if core.ActiveBacklog(p.job) > maxReplies {
-		return fmt.Errorf("window %s: %w: more than %d replies queued", w.Name(), protocol.ErrProtocol, maxReplies)
+		return fmt.Errorf("window %s: %w: more than %d replies queued", w.comm.Name(), protocol.ErrProtocol, maxReplies)
 	}
-	err := w.dispatchPacket(core, p, winPacket(h.Tag), h, payload)
+	err := w.dispatchPacket(core, p, packetType(h.Tag), h, payload)
 	if err != nil {
-		return fmt.Errorf("window %s: %w", w.Name(), err)
+		return fmt.Errorf("window %s: %w", w.comm.Name(), err)
 	}
 	if h.Flags&envelope.Synchronous != 0 {
 		p.recvState.ackRequested = true
@@ -112,7 +112,7 @@ func (w *Win) handlePacket(core *protocol.Core, p *winPeer, h *envelope.Header, 
 	return nil
 }
 
-func (w *Win) dispatchPacket(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
+func (w *Window) dispatchPacket(core *protocol.Core, p *peer, k packetType, h *envelope.Header, payload []byte) error {
 	switch k {
 	case packetPut, packetGet, packetAccumulate, packetGetAccumulate, packetCompareAndSwap:
 		return w.serveAccess(core, p, k, h, payload)
@@ -153,7 +153,7 @@ func (w *Win) dispatchPacket(core *protocol.Core, p *winPeer, k winPacket, h *en
 }
 
 // sendDueAck sends a requested Ack when all received packets are handled.
-func (w *Win) sendDueAck(core *protocol.Core, p *winPeer) {
+func (w *Window) sendDueAck(core *protocol.Core, p *peer) {
 	if p.recvState.ackRequested && p.recvState.handled == p.recvState.received {
 		p.recvState.ackRequested = false
 		w.sendSignal(core, p, packetAck, p.recvState.handled)
