@@ -128,7 +128,7 @@ func Address[T any](s []T) int { return int(uintptr(unsafe.Pointer(unsafe.SliceD
 func WinAttach[T any](w *Win, s []T) (int, error) {
 	mem, _, err := datatype.Raw(s)
 	if err == nil {
-		err = w.window().Attach(mem)
+		err = w.window().AttachMemory(mem)
 	}
 	if err != nil || len(mem) == 0 {
 		return 0, w.fail("win-attach", err)
@@ -142,7 +142,7 @@ func WinAttach[T any](w *Win, s []T) (int, error) {
 // on their programs. Then the memory belongs to the program and may be attached again. Address
 // 0 is ignored.
 func (w *Win) Detach(addr int) error {
-	if err := w.window().Detach(addr); err != nil {
+	if err := w.window().DetachMemory(addr); err != nil {
 		return w.asComm().fail("detach", fmt.Sprintf("at %d", addr), err)
 	}
 	return nil
@@ -150,11 +150,11 @@ func (w *Win) Detach(addr int) error {
 
 // Size returns the length of a rank's memory in bytes (MPI_WIN_SIZE), 0 for a dynamic window,
 // Undefined for a rank out of range.
-func (w *Win) Size(rank int) int { return w.window().Size(rank) }
+func (w *Win) Size(rank int) int { return w.window().SizeOf(rank) }
 
 // Unit returns the displacement unit of a rank in bytes (MPI_WIN_DISP_UNIT), Undefined for a
 // rank out of range.
-func (w *Win) Unit(rank int) int { return w.window().Unit(rank) }
+func (w *Win) Unit(rank int) int { return w.window().UnitOf(rank) }
 
 // Group returns the ranks of the window (MPI_Win_get_group), the null group for the null
 // window.

@@ -38,58 +38,58 @@ func (p Place) String() string { return p.place.String() }
 // Put writes elements to a place in the window of target (MPI_Put). The buffer belongs to the
 // window until a flush or the end of the epoch.
 func (w *Win) Put(b Buffer, target int, at Place) error {
-	return w.start("put", onesided.Put(b.data, at.place), target)
+	return w.start("put", onesided.NewPut(b.data, at.place), target)
 }
 
 // Rput is Put with a request, which is done when the buffer may be reused (MPI_Rput).
 func (w *Win) Rput(b Buffer, target int, at Place) (*Request, error) {
-	return w.startRequest("rput", onesided.Put(b.data, at.place), target)
+	return w.startRequest("rput", onesided.NewPut(b.data, at.place), target)
 }
 
 // Get reads elements from a place in the window of target (MPI_Get).
 func (w *Win) Get(b Buffer, target int, at Place) error {
-	return w.start("get", onesided.Get(b.data, at.place), target)
+	return w.start("get", onesided.NewGet(b.data, at.place), target)
 }
 
 // Rget is Get with a request, which is done when the elements have arrived (MPI_Rget).
 func (w *Win) Rget(b Buffer, target int, at Place) (*Request, error) {
-	return w.startRequest("rget", onesided.Get(b.data, at.place), target)
+	return w.startRequest("rget", onesided.NewGet(b.data, at.place), target)
 }
 
 // Accumulate combines elements with those at a place in the window of target, by a predefined
 // operation except NoOp (MPI_Accumulate). Two calls of one origin for the same place are
 // applied in order. See Win for atomicity.
 func (w *Win) Accumulate(b Buffer, target int, at Place, op Op) error {
-	return w.start("accumulate", onesided.Accumulate(b.data, at.place, op.op), target)
+	return w.start("accumulate", onesided.NewAccumulate(b.data, at.place, op.op), target)
 }
 
 // Raccumulate is Accumulate with a request, which is done when the buffer may be reused
 // (MPI_Raccumulate).
 func (w *Win) Raccumulate(b Buffer, target int, at Place, op Op) (*Request, error) {
-	return w.startRequest("raccumulate", onesided.Accumulate(b.data, at.place, op.op), target)
+	return w.startRequest("raccumulate", onesided.NewAccumulate(b.data, at.place, op.op), target)
 }
 
 // GetAccumulate is Accumulate that also reads the elements before the operation into result
 // (MPI_Get_accumulate). With NoOp it only reads, and b may be Buffer{}.
 func (w *Win) GetAccumulate(b, result Buffer, target int, at Place, op Op) error {
-	return w.start("get-accumulate", onesided.GetAccumulate(b.data, result.data, at.place, op.op), target)
+	return w.start("get-accumulate", onesided.NewGetAccumulate(b.data, result.data, at.place, op.op), target)
 }
 
 // RgetAccumulate is GetAccumulate with a request, which is done when the result has arrived
 // (MPI_Rget_accumulate).
 func (w *Win) RgetAccumulate(b, result Buffer, target int, at Place, op Op) (*Request, error) {
-	return w.startRequest("rget-accumulate", onesided.GetAccumulate(b.data, result.data, at.place, op.op), target)
+	return w.startRequest("rget-accumulate", onesided.NewGetAccumulate(b.data, result.data, at.place, op.op), target)
 }
 
 // FetchAndOp is GetAccumulate of one element (MPI_Fetch_and_op).
 func (w *Win) FetchAndOp(b, result Buffer, target, disp int, op Op) error {
-	return w.start("fetch-and-op", onesided.FetchAndOp(b.data, result.data, disp, op.op), target)
+	return w.start("fetch-and-op", onesided.NewFetchAndOp(b.data, result.data, disp, op.op), target)
 }
 
 // CompareAndSwap reads one element into result and replaces it by b if it is equal to compare
 // (MPI_Compare_and_swap). Elements are integers, bytes or bool.
 func (w *Win) CompareAndSwap(b, compare, result Buffer, target, disp int) error {
-	return w.start("compare-and-swap", onesided.CompareAndSwap(b.data, compare.data, result.data, disp), target)
+	return w.start("compare-and-swap", onesided.NewCompareAndSwap(b.data, compare.data, result.data, disp), target)
 }
 
 // start starts an operation.

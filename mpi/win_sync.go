@@ -36,7 +36,7 @@ func (w *Win) Fence(as ...Assert) error {
 func (w *Win) Post(g *Group, as ...Assert) error {
 	ranks, err := w.membersOf(g)
 	if err == nil {
-		err = w.window().Post(ranks, hasAssert(as, NoCheck))
+		err = w.window().PostEpoch(ranks, hasAssert(as, NoCheck))
 	}
 	return w.fail("post", err)
 }
@@ -46,7 +46,7 @@ func (w *Win) Post(g *Group, as ...Assert) error {
 func (w *Win) Start(g *Group, as ...Assert) error {
 	ranks, err := w.membersOf(g)
 	if err == nil {
-		err = w.window().Start(ranks, hasAssert(as, NoCheck))
+		err = w.window().StartEpoch(ranks, hasAssert(as, NoCheck))
 	}
 	return w.fail("start", err)
 }
@@ -61,16 +61,16 @@ func (w *Win) membersOf(g *Group) ([]int, error) {
 
 // Complete closes the epoch of Start (MPI_Win_complete). It returns when the buffers of the
 // operations may be reused, and does not wait for Wait at the targets.
-func (w *Win) Complete() error { return w.fail("complete", w.window().Complete()) }
+func (w *Win) Complete() error { return w.fail("complete", w.window().CompleteEpoch()) }
 
 // Wait closes the epoch of Post (MPI_Win_wait). It returns when all ranks of the group have
 // called Complete and their operations are complete.
-func (w *Win) Wait() error { return w.fail("wait", w.window().Wait()) }
+func (w *Win) Wait() error { return w.fail("wait", w.window().WaitEpoch()) }
 
 // Test reports whether the epoch of Post can be closed, and closes it (MPI_Win_test). It does
 // not wait.
 func (w *Win) Test() (bool, error) {
-	closed, err := w.window().Test()
+	closed, err := w.window().TestEpoch()
 	return closed, w.fail("test", err)
 }
 
@@ -86,7 +86,7 @@ const (
 // the lock. A rank that loads from or stores to its own window locks it, too. A rank may lock
 // several targets one after the other. Locking ProcNull returns at once.
 func (w *Win) Lock(kind LockKind, target int, as ...Assert) error {
-	return w.failTarget("lock", "of", target, w.window().Lock(onesided.LockKind(kind), target, hasAssert(as, NoCheck)))
+	return w.failTarget("lock", "of", target, w.window().LockRank(onesided.LockKind(kind), target, hasAssert(as, NoCheck)))
 }
 
 // LockAll opens a passive-target epoch on all ranks with shared locks (MPI_Win_lock_all).
@@ -96,7 +96,7 @@ func (w *Win) LockAll(as ...Assert) error {
 
 // Unlock completes the operations on target and closes the epoch of Lock (MPI_Win_unlock).
 func (w *Win) Unlock(target int) error {
-	return w.failTarget("unlock", "of", target, w.window().Unlock(target))
+	return w.failTarget("unlock", "of", target, w.window().UnlockRank(target))
 }
 
 // UnlockAll completes all operations and closes the epoch of LockAll (MPI_Win_unlock_all).
@@ -105,7 +105,7 @@ func (w *Win) UnlockAll() error { return w.fail("unlock-all", w.window().UnlockA
 // Flush waits until the operations on target are complete at the target (MPI_Win_flush). It
 // needs an epoch of Lock or LockAll.
 func (w *Win) Flush(target int) error {
-	return w.failTarget("flush", "to", target, w.window().Flush(target, onesided.Remote))
+	return w.failTarget("flush", "to", target, w.window().FlushRank(target, onesided.Remote))
 }
 
 // FlushAll is Flush of all ranks (MPI_Win_flush_all).
@@ -116,7 +116,7 @@ func (w *Win) FlushAll() error {
 // FlushLocal waits until the buffers of the operations on target may be reused
 // (MPI_Win_flush_local).
 func (w *Win) FlushLocal(target int) error {
-	return w.failTarget("flush-local", "to", target, w.window().Flush(target, onesided.Local))
+	return w.failTarget("flush-local", "to", target, w.window().FlushRank(target, onesided.Local))
 }
 
 // FlushLocalAll is FlushLocal of all ranks (MPI_Win_flush_local_all).

@@ -8,9 +8,9 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// Attach attaches memory to a dynamic window (MPI_Win_attach), unless it is empty. It does not
+// AttachMemory attaches memory to a dynamic window (MPI_Win_attach), unless it is empty. It does not
 // communicate.
-func (w *Window) Attach(mem []byte) error {
+func (w *Window) AttachMemory(mem []byte) error {
 	_, err := w.lockEngine()
 	if err != nil {
 		return err
@@ -27,9 +27,9 @@ func (w *Window) Attach(mem []byte) error {
 	return w.dynamic.addRegion(mem)
 }
 
-// Detach detaches the memory at an address, unless that is 0 (MPI_Win_detach). It returns when no
+// DetachMemory detaches the memory at an address, unless that is 0 (MPI_Win_detach). It returns when no
 // rank can access the memory any more.
-func (w *Window) Detach(addr int) error {
+func (w *Window) DetachMemory(addr int) error {
 	core, err := w.lockEngine()
 	if err != nil {
 		return err

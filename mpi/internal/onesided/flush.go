@@ -15,9 +15,9 @@ const (
 	Remote                   // complete at the target
 )
 
-// Flush waits for a level of completion of the operations on target (MPI_Win_flush,
+// FlushRank waits for a level of completion of the operations on target (MPI_Win_flush,
 // MPI_Win_flush_local).
-func (w *Window) Flush(target int, level Completion) error {
+func (w *Window) FlushRank(target int, level Completion) error {
 	_, err := w.lockEngine()
 	if err == nil {
 		err = w.checkLocked(target)

@@ -15,9 +15,9 @@ const (
 	Exclusive                     // no other origin may hold a lock
 )
 
-// Lock acquires the lock of a rank, which opens an access epoch on it (MPI_Win_lock). nocheck
+// LockRank acquires the lock of a rank, which opens an access epoch on it (MPI_Win_lock). nocheck
 // asserts that no rank holds a conflicting lock.
-func (w *Window) Lock(kind LockKind, target int, nocheck bool) error {
+func (w *Window) LockRank(kind LockKind, target int, nocheck bool) error {
 	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func (w *Window) LockAll(nocheck bool) error {
 	return nil
 }
 
-// Unlock completes the operations on target and closes the epoch of Lock (MPI_Win_unlock).
-func (w *Window) Unlock(target int) error {
+// UnlockRank completes the operations on target and closes the epoch of Lock (MPI_Win_unlock).
+func (w *Window) UnlockRank(target int) error {
 	_, err := w.lockEngine()
 	if err == nil {
 		err = w.checkLocked(target)

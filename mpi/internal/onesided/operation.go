@@ -17,34 +17,34 @@ type Operation struct {
 	op                  datatype.Op
 }
 
-// Put returns the operation that writes elements to a place.
-func Put(b datatype.Buffer, at rma.Place) Operation {
+// NewPut returns the operation that writes elements to a place.
+func NewPut(b datatype.Buffer, at rma.Place) Operation {
 	return Operation{packet: packetPut, send: b, At: at}
 }
 
-// Get returns the operation that reads elements from a place.
-func Get(b datatype.Buffer, at rma.Place) Operation {
+// NewGet returns the operation that reads elements from a place.
+func NewGet(b datatype.Buffer, at rma.Place) Operation {
 	return Operation{packet: packetGet, recv: b, At: at}
 }
 
-// Accumulate returns the operation that combines elements with those at a place.
-func Accumulate(b datatype.Buffer, at rma.Place, op datatype.Op) Operation {
+// NewAccumulate returns the operation that combines elements with those at a place.
+func NewAccumulate(b datatype.Buffer, at rma.Place, op datatype.Op) Operation {
 	return Operation{packet: packetAccumulate, send: b, At: at, op: op}
 }
 
-// GetAccumulate is Accumulate that also reads the elements before the operation into result.
-func GetAccumulate(b, result datatype.Buffer, at rma.Place, op datatype.Op) Operation {
+// NewGetAccumulate is Accumulate that also reads the elements before the operation into result.
+func NewGetAccumulate(b, result datatype.Buffer, at rma.Place, op datatype.Op) Operation {
 	return Operation{packet: packetGetAccumulate, send: b, recv: result, At: at, op: op}
 }
 
-// FetchAndOp is GetAccumulate of one element.
-func FetchAndOp(b, result datatype.Buffer, disp int, op datatype.Op) Operation {
+// NewFetchAndOp is GetAccumulate of one element.
+func NewFetchAndOp(b, result datatype.Buffer, disp int, op datatype.Op) Operation {
 	return Operation{packet: packetGetAccumulate, single: true, send: b, recv: result, At: rma.At(disp), op: op}
 }
 
-// CompareAndSwap returns the operation that reads one element into result and replaces it by b if
+// NewCompareAndSwap returns the operation that reads one element into result and replaces it by b if
 // it is equal to compare.
-func CompareAndSwap(b, compare, result datatype.Buffer, disp int) Operation {
+func NewCompareAndSwap(b, compare, result datatype.Buffer, disp int) Operation {
 	return Operation{packet: packetCompareAndSwap, send: b, compare: compare, recv: result, At: rma.At(disp), op: datatype.Replace}
 }
 

@@ -43,9 +43,9 @@ func FuzzPacket(f *testing.F) {
 		mem := guarded[8:72]
 		static := newWindow(t, table, 2, Memory{Bytes: mem, Kind: datatype.Uint8, Unit: 1})
 		dynamic := newWindow(t, table, 4, Memory{Kind: datatype.Byte, Unit: 1, Dynamic: true})
-		require.NoError(t, dynamic.Attach(mem))
+		require.NoError(t, dynamic.AttachMemory(mem))
 		require.NoError(t, dynamic.Fence(false, false))
-		put := Put(datatype.Of([]byte{1}), rma.At(int(addressOf(mem))))
+		put := NewPut(datatype.Of([]byte{1}), rma.At(int(addressOf(mem))))
 		require.NoError(t, dynamic.StartOperation(&put, 0, nil)) // so that it is looked up
 		handOver(static, b)
 		handOver(dynamic, b)
@@ -85,7 +85,7 @@ func TestProtocolViolations(t *testing.T) {
 	mine := make([]int64, 8)
 	mem, _, err := datatype.Raw(mine)
 	require.NoError(t, err)
-	require.NoError(t, w.Attach(mem))
+	require.NoError(t, w.AttachMemory(mem))
 	at, size := addressOf(mem), uint64(64)
 
 	put := (&rma.Target{Element: rma.DenseElement(8), Vectors: []rma.Vector{{Off: 8, N: 1, Count: 1}}}).Append(nil)
@@ -113,8 +113,8 @@ func TestProtocolViolations(t *testing.T) {
 	refused(packetMissing, 9, littleEndian(0, 0, 0, 0))
 	require.ErrorIs(t, static.receive(0, envelope.Header{Tag: int32(packetFind)}, littleEndian(at, 8)), protocol.ErrProtocol)
 
-	require.NoError(t, w.Lock(Shared, 0, false))
-	first := Put(datatype.Of([]int64{7}), rma.At(int(at)))
+	require.NoError(t, w.LockRank(Shared, 0, false))
+	first := NewPut(datatype.Of([]int64{7}), rma.At(int(at)))
 	require.NoError(t, w.StartOperation(&first, 0, nil)) // now it is looked up
 	require.NoError(t, w.receive(0, envelope.Header{Tag: int32(packetPut)}, named(1, put, 5)))
 	require.Equal(t, []int64{7, 5}, mine[:2])
@@ -122,8 +122,8 @@ func TestProtocolViolations(t *testing.T) {
 	refused(packetPut, 0, named(2, put, 5))
 	refused(packetReturned, 1, nil) // not recalled
 	refused(packetRecall, 2, nil)
-	require.NoError(t, w.Unlock(0))
-	require.NoError(t, w.Detach(int(at)))
+	require.NoError(t, w.UnlockRank(0))
+	require.NoError(t, w.DetachMemory(int(at)))
 	refused(packetPut, 0, named(1, put, 6))
 	require.Equal(t, []int64{7, 5}, mine[:2])
 	for _, x := range []*Window{w, static} {

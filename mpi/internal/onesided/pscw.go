@@ -7,9 +7,9 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Post opens an exposure epoch for some ranks (MPI_Win_post). nocheck asserts that they call Start
+// PostEpoch opens an exposure epoch for some ranks (MPI_Win_post). nocheck asserts that they call Start
 // afterwards, with nocheck, too.
-func (w *Window) Post(ranks []int, nocheck bool) error {
+func (w *Window) PostEpoch(ranks []int, nocheck bool) error {
 	core, err := w.lockEngine()
 	if err != nil {
 		return err
@@ -34,9 +34,9 @@ func (w *Window) Post(ranks []int, nocheck bool) error {
 	return nil
 }
 
-// Start opens an access epoch on some ranks and waits for the Post of each (MPI_Win_start).
+// StartEpoch opens an access epoch on some ranks and waits for the Post of each (MPI_Win_start).
 // nocheck asserts that they have called Post, with nocheck, too.
-func (w *Window) Start(ranks []int, nocheck bool) error {
+func (w *Window) StartEpoch(ranks []int, nocheck bool) error {
 	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
@@ -89,9 +89,9 @@ func (w *Window) waitSignals(what string, ranks []int, signals func(*peer) *int)
 	}, func(r int) bool { return slices.Contains(left, r) && *signals(&w.peers[r]) == 0 }, ranks...)
 }
 
-// Complete closes the epoch of Start (MPI_Win_complete). It returns when the buffers of the
+// CompleteEpoch closes the epoch of Start (MPI_Win_complete). It returns when the buffers of the
 // operations may be reused, and does not wait for Wait at the targets.
-func (w *Window) Complete() error {
+func (w *Window) CompleteEpoch() error {
 	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
@@ -131,9 +131,9 @@ func (w *Window) Complete() error {
 	return w.flushTargets(ranks, Local)
 }
 
-// Wait closes the epoch of Post (MPI_Win_wait). It returns when all ranks of the group have
+// WaitEpoch closes the epoch of Post (MPI_Win_wait). It returns when all ranks of the group have
 // called Complete and their operations are complete.
-func (w *Window) Wait() error {
+func (w *Window) WaitEpoch() error {
 	ranks, err := w.postedRanks()
 	if err == nil {
 		err = w.waitSignals("Wait", ranks, func(p *peer) *int { return &p.epoch.ends })
@@ -154,9 +154,9 @@ func (w *Window) postedRanks() ([]int, error) {
 	return w.epochs.posted, nil
 }
 
-// Test reports whether the epoch of Post can be closed, and closes it (MPI_Win_test). It does
+// TestEpoch reports whether the epoch of Post can be closed, and closes it (MPI_Win_test). It does
 // not wait.
-func (w *Window) Test() (bool, error) {
+func (w *Window) TestEpoch() (bool, error) {
 	ranks, err := w.postedRanks()
 	if err != nil {
 		return false, err

@@ -160,16 +160,16 @@ func (w *Window) deregisterMemory() {
 	}
 }
 
-// Size returns the length of a rank's memory in bytes, comm.Undefined for a rank out of range.
-func (w *Window) Size(rank int) int {
+// SizeOf returns the length of a rank's memory in bytes, comm.Undefined for a rank out of range.
+func (w *Window) SizeOf(rank int) int {
 	if !w.hasRank(rank) {
 		return comm.Undefined
 	}
 	return w.peers[rank].size
 }
 
-// Unit returns the displacement unit of a rank in bytes, comm.Undefined for a rank out of range.
-func (w *Window) Unit(rank int) int {
+// UnitOf returns the displacement unit of a rank in bytes, comm.Undefined for a rank out of range.
+func (w *Window) UnitOf(rank int) int {
 	if !w.hasRank(rank) {
 		return comm.Undefined
 	}
