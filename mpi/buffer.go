@@ -1,6 +1,10 @@
 package mpi
 
-import "github.com/softrnic/softrnic/mpi/internal/datatype"
+import (
+	"unsafe"
+
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
+)
 
 // A Buffer is the memory of a message: elements of one kind, contiguous or in the layout of a
 // derived datatype (MPI 4.1, chapter 5). It is a value that refers to the memory and does not
@@ -97,3 +101,9 @@ func (b Buffer) Slice(from, to int) Buffer { return Buffer{b.data.Slice(from, to
 
 // String describes the elements: their number, kind and size.
 func (b Buffer) String() string { return b.data.Describe() }
+
+// dataOf returns the data of the buffers of a list, in the memory of the list: a Buffer is nothing
+// but its data.
+func dataOf(list []Buffer) []datatype.Buffer {
+	return unsafe.Slice((*datatype.Buffer)(unsafe.Pointer(unsafe.SliceData(list))), len(list))
+}

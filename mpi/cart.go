@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/collective"
+	"github.com/softrnic/softrnic/mpi/internal/topology"
 )
 
 // Cart is a communicator with a Cartesian topology. The ranks are in row-major order: the last
@@ -14,86 +15,17 @@ import (
 // its calls return ErrComm.
 type Cart struct {
 	*Comm
-	grid *grid
+	grid *topology.Grid
 }
 
 func newCart(c *Comm, dims []int, periods []bool) Cart {
-	return Cart{c, &grid{c.base.Rank, dims, periods}}
+	return Cart{c, &topology.Grid{Dims: dims, Periods: periods}}
 }
 
 // DimsCreate returns the dimensions of a grid of the given number of ranks (MPI_Dims_create).
 // It fills in the dimensions that are 0, as equal as possible, in decreasing order.
 func DimsCreate(ranks int, dims ...int) ([]int, error) {
-	grid, left, free := slices.Clone(dims), ranks, 0
-	for _, d := range dims {
-		switch {
-		case d < 0:
-			return nil, fmt.Errorf("%w: dimension %d is negative", ErrGrid, d)
-		case d == 0:
-			free++
-		case left%d != 0:
-			return nil, fmt.Errorf("%w: %d ranks do not fill dimensions %v", ErrGrid, ranks, dims)
-		default:
-			left /= d
-		}
-	}
-	if ranks > maxPoints {
-		return nil, fmt.Errorf("%w: %d ranks, limit %d", ErrGrid, ranks, maxPoints)
-	}
-	if ranks < 1 || free == 0 && left != 1 {
-		return nil, fmt.Errorf("%w: %d ranks do not fill dimensions %v", ErrGrid, ranks, dims)
-	}
-	found := splitFactors(left, free, listDivisors(left))
-	for i := range grid {
-		if grid[i] == 0 {
-			grid[i], found = found[0], found[1:]
-		}
-	}
-	return grid, nil
-}
-
-// maxPoints is the maximum number of ranks of a grid: MPI counts them in a C int.
-const maxPoints = 1<<31 - 1
-
-// listDivisors returns the divisors of n in increasing order.
-func listDivisors(n int) (list []int) {
-	for d := 1; d*d <= n; d++ {
-		if n%d == 0 {
-			list = append(list, d)
-			if d*d < n {
-				list = append(list, n/d)
-			}
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// splitFactors returns k factors of n in decreasing order, with the smallest possible greatest
-// factor. among lists the divisors of a multiple of n.
-func splitFactors(n, k int, among []int) []int {
-	if k == 0 {
-		return nil
-	}
-	for _, d := range among {
-		if n%d != 0 || !powerReaches(d, k, n) {
-			continue
-		}
-		if rest := splitFactors(n/d, k-1, among); k == 1 || rest[0] <= d {
-			return append([]int{d}, rest...)
-		}
-	}
-	return nil
-}
-
-// powerReaches reports whether d to the power of k is at least n.
-func powerReaches(d, k, n int) bool {
-	for p := 1; k > 0; k-- {
-		if p *= d; p >= n {
-			return true
-		}
-	}
-	return false
+	return topology.FillDims(ranks, dims)
 }
 
 // CartCreate makes a communicator with a Cartesian topology (MPI_Cart_create). Its members are
@@ -135,7 +67,7 @@ func (g Cart) Dup() (Cart, error) {
 	if err != nil {
 		return Cart{}, err
 	}
-	return newCart(c, g.grid.dims, g.grid.periods), nil
+	return newCart(c, g.grid.Dims, g.grid.Periods), nil
 }
 
 // Dims returns the number of points in each dimension (MPI_Cart_get), nil for the null
@@ -144,7 +76,7 @@ func (g Cart) Dims() []int {
 	if g.grid == nil {
 		return nil
 	}
-	return slices.Clone(g.grid.dims)
+	return slices.Clone(g.grid.Dims)
 }
 
 // Periods reports for each dimension whether it is periodic (MPI_Cart_get).
@@ -152,7 +84,7 @@ func (g Cart) Periods() []bool {
 	if g.grid == nil {
 		return nil
 	}
-	return slices.Clone(g.grid.periods)
+	return slices.Clone(g.grid.Periods)
 }
 
 // Coords returns the coordinates of a rank (MPI_Cart_coords).
@@ -163,7 +95,7 @@ func (g Cart) Coords(rank int) ([]int, error) {
 	if rank < 0 || rank >= g.base.Size {
 		return nil, g.fail("coords", "", fmt.Errorf("%w: %d, want [0, %d)", ErrRank, rank, g.base.Size))
 	}
-	return g.grid.coordsOf(rank), nil
+	return g.grid.CoordsOf(rank), nil
 }
 
 // RankOf returns the rank at the given coordinates (MPI_Cart_rank). In a periodic dimension a
@@ -173,11 +105,11 @@ func (g Cart) RankOf(coords ...int) (int, error) {
 		return Undefined, g.fail("rank-of", "", errNullComm)
 	}
 	rank := Undefined
-	if len(coords) == len(g.grid.dims) {
-		rank = g.grid.rankOf(coords)
+	if len(coords) == len(g.grid.Dims) {
+		rank = g.grid.RankOf(coords)
 	}
 	if rank < 0 {
-		return Undefined, g.fail("rank-of", "", fmt.Errorf("%w: grid %v has no point %v", ErrGrid, g.grid.dims, coords))
+		return Undefined, g.fail("rank-of", "", fmt.Errorf("%w: grid %v has no point %v", ErrGrid, g.grid.Dims, coords))
 	}
 	return rank, nil
 }
@@ -188,10 +120,10 @@ func (g Cart) Shift(dim, by int) (source, dest int, err error) {
 	if g.grid == nil {
 		return Undefined, Undefined, g.fail("shift", "", errNullComm)
 	}
-	if dim < 0 || dim >= len(g.grid.dims) {
-		return Undefined, Undefined, g.fail("shift", "", fmt.Errorf("%w: dimension %d, want [0, %d)", ErrGrid, dim, len(g.grid.dims)))
+	if dim < 0 || dim >= len(g.grid.Dims) {
+		return Undefined, Undefined, g.fail("shift", "", fmt.Errorf("%w: dimension %d, want [0, %d)", ErrGrid, dim, len(g.grid.Dims)))
 	}
-	source, dest = g.grid.shiftRanks(dim, by)
+	source, dest = g.grid.Shift(g.base.Rank, dim, by)
 	return source, dest, nil
 }
 
@@ -202,13 +134,13 @@ func (g Cart) Sub(remain []bool) (Cart, error) {
 	if g.grid == nil {
 		return Cart{}, g.fail(op, "", errNullComm)
 	}
-	if len(remain) != len(g.grid.dims) {
-		return Cart{}, g.rejectCollective(op, fmt.Errorf("%w: remain has %d entries for %d dimensions", ErrGrid, len(remain), len(g.grid.dims)))
+	if len(remain) != len(g.grid.Dims) {
+		return Cart{}, g.rejectCollective(op, fmt.Errorf("%w: remain has %d entries for %d dimensions", ErrGrid, len(remain), len(g.grid.Dims)))
 	}
-	here := g.grid.coordsOf(g.base.Rank)
+	here := g.grid.CoordsOf(g.base.Rank)
 	var members []int
 	for r := range g.base.Size {
-		at, same := g.grid.coordsOf(r), true
+		at, same := g.grid.CoordsOf(r), true
 		for i := range at {
 			same = same && (remain[i] || at[i] == here[i])
 		}
@@ -224,7 +156,7 @@ func (g Cart) Sub(remain []bool) (Cart, error) {
 	var periods []bool
 	for i, stays := range remain {
 		if stays {
-			dims, periods = append(dims, g.grid.dims[i]), append(periods, g.grid.periods[i])
+			dims, periods = append(dims, g.grid.Dims[i]), append(periods, g.grid.Periods[i])
 		}
 	}
 	return newCart(c, dims, periods), nil
@@ -235,30 +167,30 @@ func (g Cart) Sub(remain []bool) (Cart, error) {
 
 // NeighborAllgather sends a buffer to each neighbor (MPI_Neighbor_allgather).
 func (g Cart) NeighborAllgather(send, recv Buffer) error {
-	return g.runBlocking(neighborOp(coll.Allgather, g.grid, send, recv))
+	return g.runBlocking(collective.NeighborAllgatherOp(g.grid, send.data, recv.data))
 }
 
 // NeighborAlltoall sends a block to each neighbor (MPI_Neighbor_alltoall).
 func (g Cart) NeighborAlltoall(send, recv Buffer) error {
-	return g.runBlocking(neighborOp(coll.Alltoall, g.grid, send, recv))
+	return g.runBlocking(collective.NeighborAlltoallOp(g.grid, send.data, recv.data))
 }
 
 // IneighborAllgather starts a NeighborAllgather (MPI_Ineighbor_allgather).
 func (g Cart) IneighborAllgather(send, recv Buffer) (*Request, error) {
-	return g.startNonblocking(neighborOp(coll.Allgather, g.grid, send, recv))
+	return g.startNonblocking(collective.NeighborAllgatherOp(g.grid, send.data, recv.data))
 }
 
 // IneighborAlltoall starts a NeighborAlltoall (MPI_Ineighbor_alltoall).
 func (g Cart) IneighborAlltoall(send, recv Buffer) (*Request, error) {
-	return g.startNonblocking(neighborOp(coll.Alltoall, g.grid, send, recv))
+	return g.startNonblocking(collective.NeighborAlltoallOp(g.grid, send.data, recv.data))
 }
 
 // NeighborAllgatherInit makes a persistent NeighborAllgather (MPI_Neighbor_allgather_init).
 func (g Cart) NeighborAllgatherInit(send, recv Buffer) (*Request, error) {
-	return g.newPersistentCall(neighborOp(coll.Allgather, g.grid, send, recv))
+	return g.newPersistentCall(collective.NeighborAllgatherOp(g.grid, send.data, recv.data))
 }
 
 // NeighborAlltoallInit makes a persistent NeighborAlltoall (MPI_Neighbor_alltoall_init).
 func (g Cart) NeighborAlltoallInit(send, recv Buffer) (*Request, error) {
-	return g.newPersistentCall(neighborOp(coll.Alltoall, g.grid, send, recv))
+	return g.newPersistentCall(collective.NeighborAlltoallOp(g.grid, send.data, recv.data))
 }

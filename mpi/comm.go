@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/mpi/internal/comm"
+
+	"github.com/softrnic/softrnic/mpi/internal/collective"
 )
 
 // Comm is a communicator: some ranks of a job, numbered from 0, with a message context of their
@@ -14,7 +16,7 @@ import (
 type Comm struct {
 	world   *job
 	base    comm.Comm
-	calls   *collectiveComm // its collective calls
+	calls   *collective.Comm // its collective calls
 	handler atomic.Pointer[func(*Error)]
 
 	mu    sync.Mutex
@@ -27,7 +29,7 @@ type Comm struct {
 func (j *job) newComm(name string, id uint32, ranks []int, rank, size int, release func()) *Comm {
 	c := &Comm{world: j}
 	c.base.Init(j.eng, id, name, ranks, rank, size)
-	c.calls = j.calls.NewComm(&c.base, collectiveCommConfig{Processors: j.cpus.countFor(c), SharesNode: c.onOneNode(), Usable: c.checkUsable, Fail: c.fail, Release: release})
+	c.calls = j.calls.NewComm(&c.base, collective.Config{Processors: j.cpus.countFor(c), SharesNode: c.onOneNode(), Usable: c.checkUsable, Fail: c.fail, Release: release})
 	return c
 }
 

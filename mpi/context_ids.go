@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"sync"
+
+	"github.com/softrnic/softrnic/mpi/internal/collective"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // contextIDs allocates the context ids of a rank's communicators. An id is the same at all
@@ -84,7 +87,7 @@ func (c *Comm) agreeContextID(op string, args ...any) (ticket uint64, err error)
 		if ticket == noTicket {
 			v[1] = noTicket
 		}
-		if err = c.callState().RunAs(op, allreduceOp(InPlace, Of(v[:]), Max), args...); err == nil && v[0] == noTicket {
+		if err = c.callState().RunAs(op, collective.AllreduceOp(datatype.InPlace, datatype.Of(v[:]), datatype.Max), args...); err == nil && v[0] == noTicket {
 			err = fmt.Errorf("%w: a rank has reached the limit of %d", ErrContexts, x.limit)
 		}
 		if err != nil {

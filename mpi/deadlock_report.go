@@ -262,7 +262,7 @@ func (d *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 }
 
 // internalPrefixes are the function prefixes that callerLine skips.
-var internalPrefixes = [...]string{"github.com/softrnic/softrnic/mpi.", "github.com/softrnic/softrnic/mpi/internal/coll.", "github.com/softrnic/softrnic/mpi/internal/engine.", "github.com/softrnic/softrnic/mpi/internal/onesided.", "github.com/softrnic/softrnic/internal/progress."}
+var internalPrefixes = [...]string{"github.com/softrnic/softrnic/mpi.", "github.com/softrnic/softrnic/mpi/internal/coll.", "github.com/softrnic/softrnic/mpi/internal/collective.", "github.com/softrnic/softrnic/mpi/internal/engine.", "github.com/softrnic/softrnic/mpi/internal/onesided.", "github.com/softrnic/softrnic/internal/progress."}
 
 // callerLine returns the program's file, with its folder, and line that made a call, or "".
 func callerLine(pcs []uintptr) string {

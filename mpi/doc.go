@@ -106,8 +106,8 @@
 //	   |                                       ^
 //	   +-- packets: rdma, ud, hybrid or tcp ---+
 //
-// A collective call (collective.go) becomes a call (collective_call.go), whose algorithm
-// (internal/coll) sends messages (collective_net.go) or, within a node, uses shared memory
-// (collective_board.go). One-sided operations (win_operations.go) are RDMA transfers of the
+// A collective call (collective.go, icollective.go, pcollective.go) is an operation of
+// internal/collective, which runs an algorithm of internal/coll over messages, RDMA writes or,
+// within a node, shared memory. One-sided operations (win_operations.go) are RDMA transfers of the
 // fabric or active messages that the target serves (internal/onesided).
 package mpi

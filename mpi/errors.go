@@ -8,34 +8,36 @@ import (
 	"strings"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/collective"
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/onesided"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
+	"github.com/softrnic/softrnic/mpi/internal/topology"
 )
 
 // Errors of calls. They are wrapped in an *Error; test for them with errors.Is.
 var (
-	ErrTruncated = protocol.ErrTruncated               // message longer than its receive buffer (MPI_ERR_TRUNCATE)
-	ErrLost      = protocol.ErrLost                    // rank unreachable (MPI_ERR_PROC_FAILED)
-	ErrCanceled  = protocol.ErrCanceled                // request canceled by Request.Cancel
-	ErrFinalized = engine.ErrClosed                    // call after World.Finalize
-	ErrRank      = comm.ErrRank                        // MPI_ERR_RANK
-	ErrTag       = errors.New("mpi: invalid tag")      // MPI_ERR_TAG
-	ErrBuffer    = datatype.ErrLayout                  // MPI_ERR_BUFFER
-	ErrRoot      = errRoot                             // MPI_ERR_ROOT
-	ErrCount     = datatype.ErrCount                   // MPI_ERR_COUNT
-	ErrType      = datatype.ErrSignature               // MPI_ERR_TYPE
-	ErrOp        = datatype.ErrOp                      // MPI_ERR_OP
-	ErrGroup     = errors.New("mpi: invalid group")    // MPI_ERR_GROUP
-	ErrGrid      = errors.New("mpi: invalid topology") // MPI_ERR_TOPOLOGY
-	ErrComm      = comm.ErrComm                        // MPI_ERR_COMM
+	ErrTruncated = protocol.ErrTruncated            // message longer than its receive buffer (MPI_ERR_TRUNCATE)
+	ErrLost      = protocol.ErrLost                 // rank unreachable (MPI_ERR_PROC_FAILED)
+	ErrCanceled  = protocol.ErrCanceled             // request canceled by Request.Cancel
+	ErrFinalized = engine.ErrClosed                 // call after World.Finalize
+	ErrRank      = comm.ErrRank                     // MPI_ERR_RANK
+	ErrTag       = errors.New("mpi: invalid tag")   // MPI_ERR_TAG
+	ErrBuffer    = datatype.ErrLayout               // MPI_ERR_BUFFER
+	ErrRoot      = collective.ErrRoot               // MPI_ERR_ROOT
+	ErrCount     = datatype.ErrCount                // MPI_ERR_COUNT
+	ErrType      = datatype.ErrSignature            // MPI_ERR_TYPE
+	ErrOp        = datatype.ErrOp                   // MPI_ERR_OP
+	ErrGroup     = errors.New("mpi: invalid group") // MPI_ERR_GROUP
+	ErrGrid      = topology.ErrGrid                 // MPI_ERR_TOPOLOGY
+	ErrComm      = comm.ErrComm                     // MPI_ERR_COMM
 	ErrContexts  = errors.New("mpi: too many communicators")
 	ErrFreed     = comm.ErrFreed
-	ErrRequest   = errRequest       // MPI_ERR_REQUEST
-	ErrMismatch  = coll.ErrMismatch // the ranks make different collective calls
+	ErrRequest   = collective.ErrRequest // MPI_ERR_REQUEST
+	ErrMismatch  = coll.ErrMismatch      // the ranks make different collective calls
 
 	ErrWin    = onesided.ErrWin    // MPI_ERR_WIN
 	ErrEpoch  = onesided.ErrEpoch  // MPI_ERR_RMA_SYNC

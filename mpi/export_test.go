@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/collective"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
@@ -30,26 +31,26 @@ var CountQuota = countQuota
 var MachineProcessors = machineProcessors
 
 // ProcessorsOf returns the number of processors of the ranks of a communicator.
-func ProcessorsOf(c *Comm) int { return c.calls.processors }
+func ProcessorsOf(c *Comm) int { return c.calls.ProcessorCount() }
 
 // Sleepers returns the number of ranks that sleep until another rank publishes data in the shared
 // memory of a communicator.
-func Sleepers(c *Comm) int { return c.calls.sharedMemory.board.Sleepers() }
+func Sleepers(c *Comm) int { return c.calls.SharedBoard().Sleepers() }
 
 // Shares reports whether the ranks of a communicator have shared memory.
-func Shares(c *Comm) bool { return c.calls.sharedMemory.board != nil }
+func Shares(c *Comm) bool { return c.calls.SharedBoard() != nil }
 
 // BoardAfter is the number of calls after which shared memory is created, and BoardRoom its bytes
 // per rank.
-const BoardAfter = boardThreshold
+const BoardAfter = collective.BoardThreshold
 
-var BoardRoom = boardSlotSize
+var BoardRoom = collective.BoardSlotSize
 
 // OpenSegments replaces the function by which ranks open the shared memory of other ranks.
 func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func()) {
-	before := openSegment
-	openSegment = open
-	return func() { openSegment = before }
+	before := collective.OpenSegment
+	collective.OpenSegment = open
+	return func() { collective.OpenSegment = before }
 }
 
 // Vanish ends the rank's communication without a message to the others.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/softrnic/softrnic/mpi/internal/collective"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -75,7 +76,7 @@ func (j *job) finalize(ctx context.Context) error {
 // it, but announces its departure.
 func (j *job) synchronizeLast(ctx context.Context) (fenced bool, err error) {
 	if err = j.detector.flushPackets(ctx, nil); err == nil {
-		err = j.comm.runBlocking(finalizeOp())
+		err = j.comm.runBlocking(collective.FinalizeOp())
 	}
 	if ended := context.Cause(ctx); err != nil && ended != nil {
 		j.departEarly(ended, min(departTimeout, j.o.GiveUp))

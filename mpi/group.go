@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+
+	"github.com/softrnic/softrnic/mpi/internal/collective"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // Group is an ordered set of ranks of a job (MPI_Group). It is immutable and needs no
@@ -281,7 +284,7 @@ func (c *Comm) compareGroups(op string, members []int) error {
 		mine.member = 1
 	}
 	all := make([]group, c.base.Size)
-	if err := c.callState().RunAs(op, allgatherOp(Structs([]group{mine}), Structs(all))); err != nil {
+	if err := c.callState().RunAs(op, collective.AllgatherOp(datatype.Structs([]group{mine}), datatype.Structs(all))); err != nil {
 		return err
 	}
 	given := map[group]uint64{} // number of members that gave the group

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/softrnic/softrnic/mpi/internal/collective"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/match"
@@ -23,12 +24,12 @@ type Request struct {
 	comm         *Comm
 	p            protocol.Request
 	op           string
-	buf          datatype.Buffer  // destination of a receive that is unpacked
-	packed       []byte           // receive buffer of the packed message
-	neverStarted bool             // peer is ProcNull, or the request failed before it started
-	background   *background      // collective call, or nil
-	rmaResult    *onesided.Result // of a one-sided operation
-	err          error            // error before the start
+	buf          datatype.Buffer        // destination of a receive that is unpacked
+	packed       []byte                 // receive buffer of the packed message
+	neverStarted bool                   // peer is ProcNull, or the request failed before it started
+	background   *collective.Background // collective call, or nil
+	rmaResult    *onesided.Result       // of a one-sided operation
+	err          error                  // error before the start
 
 	pollRound uint64 // last round in which it was tested, of engine.PollStats
 
@@ -51,7 +52,7 @@ func (r *Request) isDone() bool {
 	case r.isInactive() || r.neverStarted:
 		return true
 	case r.background != nil:
-		return r.background.Done()
+		return r.background.IsDone()
 	case r.rmaResult != nil:
 		return r.rmaResult.Done
 	}

@@ -14,7 +14,7 @@ import (
 // A condition that a program polls without success describes itself to the engine
 // (engine.PollObserver), once between two samples, in the words of a wait. The description is
 // made at once, in the polling goroutine, because the request may be reused a moment later. The
-// key identifies the condition: for a nonblocking collective call it is its *background,
+// key identifies the condition: for a nonblocking collective call it is its *collective.Background,
 // whose goroutine describes the wait.
 
 // describe describes the wait for the request.

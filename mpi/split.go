@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/softrnic/softrnic/mpi/internal/collective"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // Dup makes a communicator of the same ranks with a context of its own (MPI_Comm_dup), for
@@ -34,7 +37,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 		return nil, c.rejectCollective(op, fmt.Errorf("%w: color %d is negative", ErrComm, color))
 	}
 	all := make([]int64, 2*c.base.Size)
-	if err := c.callState().RunAs(op, allgatherOp(Of([]int64{int64(color), int64(key)}), Of(all))); err != nil {
+	if err := c.callState().RunAs(op, collective.AllgatherOp(datatype.Of([]int64{int64(color), int64(key)}), datatype.Of(all))); err != nil {
 		return nil, c.fail(op, "", err)
 	}
 	var mine []int
@@ -113,8 +116,8 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 	if err := c.checkUsable(); err != nil {
 		return nil, err
 	}
-	if tag < 0 || tag > maxGroupTag {
-		return nil, fmt.Errorf("%w: want 0 to %d", ErrTag, maxGroupTag)
+	if tag < 0 || tag > collective.MaxGroupTag {
+		return nil, fmt.Errorf("%w: want 0 to %d", ErrTag, collective.MaxGroupTag)
 	}
 	members, err := c.membersOf(g)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/rankaddr"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/collective"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
@@ -44,7 +45,7 @@ type job struct {
 	cpus    processors
 
 	contexts *contextIDs
-	calls    *collectiveJob
+	calls    *collective.Job
 	windows  *onesided.Table
 	detector *deadlockDetector
 
@@ -118,11 +119,11 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 	if err == nil {
 		w.windows = onesided.NewTable(onesided.Config{Engine: w.eng, Direct: o.OneSided == Direct})
 		w.detector = newDeadlockDetector(w)
-		calls := collectiveOptions{Check: o.Check, Choices: o.choices}
+		calls := collective.Options{Check: o.Check, Choices: o.choices}
 		if w.eng.Fabric() != nil {
 			calls.Transports = o.transportsFor(size)
 		}
-		w.calls = newCollectiveJob(w.eng, w.detector, calls)
+		w.calls = collective.NewJob(w.eng, w.detector, calls)
 		where := &rankLocations{manager: o.Manager}
 		w.eng.Do(func(core *protocol.Core) { // before the fence: packets of others may arrive right after it
 			core.OnNotify, core.RankName = w.calls.HandleNotify, where.lookup

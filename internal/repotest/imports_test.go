@@ -67,7 +67,7 @@ var allowedImports = map[string][]string{
 	"datacutter":            {},
 	"mpi/internal/datatype": {},
 	"mpi/internal/coll":     {"internal/spelling"},
-	"mpi":                   {"internal/counters", "internal/environment", "internal/rankaddr", "internal/sched", "verbs", "mpi/internal/coll", "mpi/internal/datatype", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/deadlock", "mpi/internal/match", "mpi/pmi", "mpi/internal/protocol", "mpi/internal/comm", "mpi/internal/onesided", "mpi/internal/rma", "mpi/internal/shm", "internal/adapter"},
+	"mpi":                   {"internal/counters", "internal/environment", "internal/rankaddr", "verbs", "mpi/internal/coll", "mpi/internal/collective", "mpi/internal/datatype", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/deadlock", "mpi/internal/match", "mpi/pmi", "mpi/internal/protocol", "mpi/internal/comm", "mpi/internal/onesided", "mpi/internal/rma", "mpi/internal/topology", "internal/adapter"},
 	"mpi/internal/comm":     {"mpi/internal/engine", "mpi/internal/match"},
 	"mpi/internal/onesided": {"mpi/internal/coll", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma"},
 	"mpi/internal/rma":      {"mpi/internal/datatype"},
@@ -91,6 +91,9 @@ var allowedImports = map[string][]string{
 	"cmd/softrnic":          {"cmd/internal", "internal/debug", "internal/environment", "internal/hostaddr", "internal/link", "verbs", "wire", "rnic", "qp", "cm", "sdp", "mpi", "internal/spelling"},
 	"cmd/bench":             {"cmd/internal", "internal/pmi", "internal/hostaddr", "internal/environment", "internal/link", "internal/sched", "verbs", "wire", "rnic", "qp", "rdm", "sdp", "datacutter", "mpi", "acp", "internal/spelling"},
 	"internal/debug":        {},
+
+	"mpi/internal/collective": {"internal/sched", "verbs", "mpi/internal/coll", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/shm", "mpi/internal/topology"},
+	"mpi/internal/topology":   {"mpi/internal/comm"},
 }
 
 // Cores are deterministic: they have no I/O, locks, goroutines, clocks and random

@@ -187,8 +187,8 @@ func timesOf(t *testing.T) map[string]times {
 		}, nil, false},
 
 		"collectives.md": {[]promise{
-			{"polls again, for [100 us] and", k.time("mpi.minSpinTime"), false, "TestBoardSleepers"},
-			{"64 times, [5 ms] at most", k.time("mpi.maxSpinTime"), false, "TestBoardSleepers"},
+			{"polls again, for [100 us] and", k.time("mpi/internal/collective.minSpinTime"), false, "TestBoardSleepers"},
+			{"64 times, [5 ms] at most", k.time("mpi/internal/collective.maxSpinTime"), false, "TestBoardSleepers"},
 		}, nil, false},
 
 		"engine.md": {[]promise{

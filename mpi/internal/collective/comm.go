@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"fmt"
@@ -6,14 +6,15 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
-// collectiveComm is the state of a communicator for its collective calls. All ranks make the
+// Comm is the state of a communicator for its collective calls. All ranks make the
 // calls of a communicator in the same order. The nil pointer is the null communicator, whose calls
 // return ErrComm.
-type collectiveComm struct {
+type Comm struct {
 	*comm.Comm
-	job        *collectiveJob
+	job        *Job
 	processors int   // number of processors of all ranks together
 	sharesNode bool  // all ranks are on one node and may share memory
 	fixedTag   int32 // tag of all calls of a group, see NewGroup; 0 if each call has its own
@@ -44,12 +45,18 @@ const (
 	persistentTag = 1 << 29
 	checkTag      = 1 << 30
 	groupTag      = persistentTag | checkTag
-	maxGroupTag   = maxSeq >> 1
+	MaxGroupTag   = maxSeq >> 1
 )
+
+// ProcessorCount returns the number of processors of all ranks together.
+func (c *Comm) ProcessorCount() int { return c.processors }
+
+// SharedBoard returns the shared memory of the communicator, nil if there is none.
+func (c *Comm) SharedBoard() *shm.Board { return c.sharedMemory.board }
 
 // Free ends the use of the communicator, which is marked as freed. Calls in progress complete;
 // the last one returns the context id. Free returns the mismatch that LateMismatch would return.
-func (c *collectiveComm) Free() error {
+func (c *Comm) Free() error {
 	c.job.comms.keepFreed(c)
 	c.mu.Lock()
 	c.idleCalls = nil
@@ -60,7 +67,7 @@ func (c *collectiveComm) Free() error {
 // releaseIfUnused returns the context id of a communicator that is freed and has no calls in
 // progress. The caller holds c.mu; releaseIfUnused unlocks it, because holders of the engine's
 // lock may wait for it.
-func (c *collectiveComm) releaseIfUnused() {
+func (c *Comm) releaseIfUnused() {
 	release := c.releaseContext
 	if c.activeCalls > 0 || release == nil || !c.Freed.Load() {
 		c.mu.Unlock()
@@ -74,14 +81,14 @@ func (c *collectiveComm) releaseIfUnused() {
 }
 
 // Run executes a blocking call.
-func (c *collectiveComm) Run(o *collectiveOp) error {
+func (c *Comm) Run(o *Op) error {
 	k, err := c.beginCall(o)
 	if err != nil {
 		return err
 	}
 	err = errNoReturn
 	defer func() { c.endCall(k, err) }() // also if the program's operation panics
-	err = k.run()
+	err = k.runBlocking()
 	return err
 }
 
@@ -90,7 +97,7 @@ func (c *collectiveComm) Run(o *collectiveOp) error {
 var errNoReturn = fmt.Errorf("%w: the operation did not return", datatype.ErrOp)
 
 // RunAs is Run of the call op, which is built on another. args must be equal at all ranks.
-func (c *collectiveComm) RunAs(op string, o collectiveOp, args ...any) error {
+func (c *Comm) RunAs(op string, o Op, args ...any) error {
 	o.calledAs, o.argsHash = op, argumentsHash(args...)
 	return c.Run(&o)
 }

@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
@@ -100,7 +100,7 @@ func (k *call) openChannel() *rdmaChannel {
 
 // isAlltoall reports whether the call is an alltoall over all ranks, the only one that uses
 // RDMA channels.
-func (o *collectiveOp) isAlltoall() bool { return o.collective == coll.Alltoall && o.grid == nil }
+func (o *Op) isAlltoall() bool { return o.collective == coll.Alltoall && o.grid == nil }
 
 // closeChannel unlocks the channel at the end of a call. The channel of a failed nonblocking
 // call stays open, because ranks that do not know of the failure may still write to its memory.

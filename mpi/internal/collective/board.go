@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"bytes"
@@ -13,14 +13,14 @@ import (
 // algorithms, package shm the layout. This file creates the shared memory of a communicator;
 // collective_wait.go waits in it.
 
-// boardThreshold is the sequence number of the first call of a communicator that creates shared
+// BoardThreshold is the sequence number of the first call of a communicator that creates shared
 // memory. Most communicators make few calls. All collective calls count, not only those that
 // could use shared memory, so that ranks whose calls once differed still agree on the number.
-const boardThreshold = 4
+const BoardThreshold = 4
 
-// boardSlotSize returns the bytes of shared memory of each rank. It shrinks with the number of
+// BoardSlotSize returns the bytes of shared memory of each rank. It shrinks with the number of
 // ranks: a communicator of up to 256 ranks uses 512 KiB.
-func boardSlotSize(ranks int) int { return min(max(1<<10, 256<<10/ranks&^63), 16<<10) }
+func BoardSlotSize(ranks int) int { return min(max(1<<10, 256<<10/ranks&^63), 16<<10) }
 
 // sharedMemory is the shared memory of a communicator.
 type sharedMemory struct {
@@ -41,7 +41,7 @@ func (n *callNet) SharedBytes() int {
 	if c := n.comm; !c.sharesNode || n.call.op.form != blocking || c.fixedTag != 0 || n.tag&checkTag != 0 {
 		return 0
 	}
-	return boardSlotSize(n.comm.Size)
+	return BoardSlotSize(n.comm.Size)
 }
 
 // Board implements coll.SharedMemoryNet.
@@ -60,8 +60,8 @@ func (n *callNet) Board() coll.Board {
 func (k *call) openBoard() *shm.Board {
 	c, s := k.comm, &k.comm.sharedMemory
 	s.mu.Lock()
-	if s.board == nil && !s.unavailable && k.round >= boardThreshold {
-		room := boardSlotSize(c.Size)
+	if s.board == nil && !s.unavailable && k.round >= BoardThreshold {
+		room := BoardSlotSize(c.Size)
 		var seg *shm.Segment
 		if seg, s.unavailable = k.createSegment(shm.BoardSize(c.Size, room)); seg != nil {
 			s.board = shm.NewBoard(seg.Bytes(), c.Size, room, c.Rank)
@@ -105,8 +105,8 @@ func (s *sharedMemory) release() {
 // segmentNameSize is the size of the segment name in a message.
 const segmentNameSize = 64
 
-// openSegment is replaced in tests.
-var openSegment = shm.Open
+// OpenSegment is replaced in tests.
+var OpenSegment = shm.Open
 
 // createSegment creates a segment at rank 0 and maps it at all ranks. It is collective. The
 // segment is nil if one rank cannot map it, which sets unavailable, or if a message fails.
@@ -125,7 +125,7 @@ func (k *call) createSegment(size int) (seg *shm.Segment, never bool) {
 	by := coll.Call{Net: struct{ coll.Net }{&k.net}, Memory: &k.scratch} // messages
 	err := by.Bcast(0, name[:])
 	if err == nil && k.net.Rank() != 0 {
-		seg, _ = openSegment(string(name[:max(0, bytes.IndexByte(name[:], 0))]), size)
+		seg, _ = OpenSegment(string(name[:max(0, bytes.IndexByte(name[:], 0))]), size)
 	}
 	have := []byte{0}
 	if seg != nil {

@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"encoding/binary"
@@ -24,7 +24,7 @@ import (
 // the memory alive, so its address is not reused.
 type rdmaChannel struct {
 	callMu  sync.Mutex // held during a call
-	comm    *collectiveComm
+	comm    *Comm
 	id      uint32 // carried by write notifications
 	oneCall bool   // used by a single call
 
@@ -55,7 +55,7 @@ type commRDMAChannels struct {
 }
 
 // getOrCreate returns the channel in *which and creates it if it is nil.
-func (cl *commRDMAChannels) getOrCreate(which **rdmaChannel, c *collectiveComm) *rdmaChannel {
+func (cl *commRDMAChannels) getOrCreate(which **rdmaChannel, c *Comm) *rdmaChannel {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if *which == nil {
@@ -64,7 +64,7 @@ func (cl *commRDMAChannels) getOrCreate(which **rdmaChannel, c *collectiveComm) 
 	return *which
 }
 
-func (cl *commRDMAChannels) closeAll(c *collectiveComm) {
+func (cl *commRDMAChannels) closeAll(c *Comm) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	for _, which := range []**rdmaChannel{&cl.blocking, &cl.nonblocking} {
@@ -76,7 +76,7 @@ func (cl *commRDMAChannels) closeAll(c *collectiveComm) {
 }
 
 // newChannel makes a channel for a communicator.
-func (chs *rdmaChannels) newChannel(c *collectiveComm) *rdmaChannel {
+func (chs *rdmaChannels) newChannel(c *Comm) *rdmaChannel {
 	l := &rdmaChannel{comm: c, remotes: make([]remoteBuffer, c.Size), notified: make([]bool, c.Size)}
 	c.Engine.Do(func(*protocol.Core) {
 		if chs.all == nil {
@@ -123,7 +123,7 @@ type registration struct {
 
 // register registers memory in place of the registration before, and reports whether it was the
 // same memory.
-func (h *registration) register(c *collectiveComm, b []byte) (key envelope.Key, same bool, err error) {
+func (h *registration) register(c *Comm, b []byte) (key envelope.Key, same bool, err error) {
 	if h.exposed != nil && len(b) == len(h.mem) && unsafe.SliceData(b) == unsafe.SliceData(h.mem) {
 		return key, true, nil
 	}
@@ -136,7 +136,7 @@ func (h *registration) register(c *collectiveComm, b []byte) (key envelope.Key, 
 }
 
 // deregister deregisters the memory.
-func (h *registration) deregister(c *collectiveComm) {
+func (h *registration) deregister(c *Comm) {
 	if h.exposed != nil {
 		c.Engine.Fabric().DeregisterMemory(h.exposed)
 		*h = registration{}

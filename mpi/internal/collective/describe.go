@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"fmt"
@@ -67,7 +67,7 @@ func (k *call) collectivePosition() deadlock.Collective {
 }
 
 // lastCollective returns the last call that this rank has started.
-func (c *collectiveComm) lastCollective() (at deadlock.Collective, ok bool) {
+func (c *Comm) lastCollective() (at deadlock.Collective, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seq == 0 {
@@ -77,7 +77,7 @@ func (c *collectiveComm) lastCollective() (at deadlock.Collective, ok bool) {
 }
 
 // LastCalls returns the last collective call of each communicator in use, at most limit.
-func (j *collectiveJob) LastCalls(limit int) (list []deadlock.Collective) {
+func (j *Job) LastCalls(limit int) (list []deadlock.Collective) {
 	for _, c := range j.comms.all() {
 		if at, ok := c.lastCollective(); ok && !c.Freed.Load() && len(list) < limit {
 			list = append(list, at)
@@ -88,7 +88,7 @@ func (j *collectiveJob) LastCalls(limit int) (list []deadlock.Collective) {
 
 // DescribeLastCall describes the last call of this rank, a send to peer or a receive, or a
 // collective call of which that was a message. It returns "" if the communicator is unknown.
-func (j *collectiveJob) DescribeLastCall(send bool, peer int, e match.Envelope) string {
+func (j *Job) DescribeLastCall(send bool, peer int, e match.Envelope) string {
 	c := j.comms.get(e.Context &^ 1)
 	switch {
 	case c == nil:
@@ -107,7 +107,7 @@ func (j *collectiveJob) DescribeLastCall(send bool, peer int, e match.Envelope) 
 // DescribeMessage describes a message, a receive or a send without a match by its communicator
 // and its call. It reports false for a message that only wakes a rank that waits in shared
 // memory, whose wait describes itself.
-func (j *collectiveJob) DescribeMessage(e match.Envelope, from, to, bytes int) (m deadlock.Message, ok bool) {
+func (j *Job) DescribeMessage(e match.Envelope, from, to, bytes int) (m deadlock.Message, ok bool) {
 	m = deadlock.Message{From: from, To: to, Tag: int(e.Tag), Bytes: int64(bytes)}
 	c := j.comms.get(e.Context &^ 1)
 	switch {

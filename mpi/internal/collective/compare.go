@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"cmp"
@@ -142,7 +142,7 @@ func (l *callLog) recordEnd(k *call, err error) (leftover bool) {
 }
 
 // findLeftover finds an unexpected message of a complete call and reports it as a mismatch.
-func (c *collectiveComm) findLeftover(number uint32, signature callSignature) {
+func (c *Comm) findLeftover(number uint32, signature callSignature) {
 	c.Engine.Do(func(core *protocol.Core) {
 		var d *callMismatch
 		core.EachMessage(func(m *protocol.Message, _ bool) bool {
@@ -178,7 +178,7 @@ func (l *callLog) recordMismatch(d *callMismatch, last uint32) bool {
 }
 
 // LateMismatch returns, once, the mismatch of a call that was complete when it was found.
-func (c *collectiveComm) LateMismatch() error {
+func (c *Comm) LateMismatch() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if d := c.log.lateMismatch; d != nil {
@@ -197,7 +197,7 @@ func (l *callLog) clearLate(d *callMismatch) {
 
 // reportMismatch records a mismatch and notifies the other ranks if it is new. The caller
 // holds the engine's lock.
-func (c *collectiveComm) reportMismatch(core *protocol.Core, d *callMismatch) {
+func (c *Comm) reportMismatch(core *protocol.Core, d *callMismatch) {
 	c.mu.Lock()
 	isNew := c.log.recordMismatch(d, c.seq&maxSeq)
 	c.mu.Unlock()
@@ -208,7 +208,7 @@ func (c *collectiveComm) reportMismatch(core *protocol.Core, d *callMismatch) {
 
 // broadcastMismatch sends a mismatch to all other ranks. The caller holds the engine's
 // lock.
-func (c *collectiveComm) broadcastMismatch(core *protocol.Core, d *callMismatch) {
+func (c *Comm) broadcastMismatch(core *protocol.Core, d *callMismatch) {
 	for r := range c.Size {
 		if r != c.Rank {
 			c.sendMismatch(core, c.WorldRank(r), d)
@@ -217,13 +217,13 @@ func (c *collectiveComm) broadcastMismatch(core *protocol.Core, d *callMismatch)
 }
 
 // sendMismatch sends a mismatch to a rank of the job.
-func (c *collectiveComm) sendMismatch(core *protocol.Core, rank int, d *callMismatch) {
+func (c *Comm) sendMismatch(core *protocol.Core, rank int, d *callMismatch) {
 	payload, _ := binary.Append(nil, binary.LittleEndian, d) // d has a fixed size
 	c.job.detector.SendMismatch(core, rank, c.ContextID, payload)
 }
 
 // handleMismatch handles a packet of sendMismatch.
-func (j *collectiveJob) handleMismatch(h *envelope.Header, payload []byte) error {
+func (j *Job) handleMismatch(h *envelope.Header, payload []byte) error {
 	d := new(callMismatch)
 	if _, err := binary.Decode(payload, binary.LittleEndian, d); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (j *collectiveJob) handleMismatch(h *envelope.Header, payload []byte) error
 
 // CompareMessage implements protocol.Core.OnSignature: it compares the call of a message with the
 // known call of its sequence number.
-func (j *collectiveJob) CompareMessage(from int, e match.Envelope, signature uint64, r *protocol.Request) {
+func (j *Job) CompareMessage(from int, e match.Envelope, signature uint64, r *protocol.Request) {
 	if e.Context&1 == 0 || e.Tag&groupTag == groupTag {
 		return
 	}
@@ -255,7 +255,7 @@ func (j *collectiveJob) CompareMessage(from int, e match.Envelope, signature uin
 // compareCall compares the call of a rank of the job with the known call of its number.
 // unexpected reports that a message of it had no receive; if the call is complete at this rank,
 // that message is a mismatch.
-func (c *collectiveComm) compareCall(core *protocol.Core, from int, number uint32, signature callSignature, unexpected bool) {
+func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, signature callSignature, unexpected bool) {
 	rank := c.LocalRank(from)
 	if rank < 0 || rank >= c.Size || c.job.Check {
 		return
@@ -285,7 +285,7 @@ func (c *collectiveComm) compareCall(core *protocol.Core, from int, number uint3
 
 // compareEarly compares the unexpected messages that arrived before this rank made the
 // communicator.
-func (c *collectiveComm) compareEarly(core *protocol.Core) {
+func (c *Comm) compareEarly(core *protocol.Core) {
 	var early []*protocol.Message
 	core.EachMessage(func(m *protocol.Message, _ bool) bool {
 		if m.Envelope.Context == c.ContextID+1 && m.Envelope.Tag&groupTag != groupTag && m.Signature() != 0 {
@@ -310,7 +310,7 @@ func (k *call) encodeProbe() []byte {
 }
 
 // handleCallProbe handles a liveness probe of a rank that waits for us in a collective call.
-func (j *collectiveJob) handleCallProbe(from int, h *envelope.Header, payload []byte) error {
+func (j *Job) handleCallProbe(from int, h *envelope.Header, payload []byte) error {
 	var p callProbe
 	if _, err := binary.Decode(payload, binary.LittleEndian, &p); err != nil {
 		return err
@@ -340,7 +340,7 @@ func (j *collectiveJob) handleCallProbe(from int, h *envelope.Header, payload []
 
 // handleCallEnded handles the reply of a rank that has completed the call in which we wait for
 // it. All its messages have arrived: they precede the reply.
-func (j *collectiveJob) handleCallEnded(from int, h *envelope.Header, payload []byte) error {
+func (j *Job) handleCallEnded(from int, h *envelope.Header, payload []byte) error {
 	var p callProbe
 	if _, err := binary.Decode(payload, binary.LittleEndian, &p); err != nil {
 		return err

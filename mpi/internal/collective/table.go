@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"slices"
@@ -10,18 +10,18 @@ import (
 // carry. The pointers are weak: the table does not keep unused communicators alive.
 type commTable struct {
 	mu   sync.Mutex
-	list map[uint32]weak.Pointer[collectiveComm]
+	list map[uint32]weak.Pointer[Comm]
 
 	early map[uint32]*callMismatch // mismatches about communicators not made here yet
-	freed []*collectiveComm        // the last maxFreed freed ones, oldest first; they stay in list
+	freed []*Comm                  // the last maxFreed freed ones, oldest first; they stay in list
 }
 
 // add lists c, and passes an early mismatch on to it.
-func (t *commTable) add(c *collectiveComm) {
+func (t *commTable) add(c *Comm) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.list == nil {
-		t.list = map[uint32]weak.Pointer[collectiveComm]{}
+		t.list = map[uint32]weak.Pointer[Comm]{}
 	}
 	t.list[c.ContextID] = weak.Make(c)
 	if d := t.early[c.ContextID]; d != nil {
@@ -51,7 +51,7 @@ func (t *commTable) addEarlyMismatch(id uint32, d *callMismatch) {
 const maxFreed = 16
 
 // keepFreed keeps a freed communicator, and evicts the oldest of more than maxFreed.
-func (t *commTable) keepFreed(c *collectiveComm) {
+func (t *commTable) keepFreed(c *Comm) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.freed = append(t.freed, c); len(t.freed) > maxFreed {
@@ -64,21 +64,21 @@ func (t *commTable) keepFreed(c *collectiveComm) {
 func (t *commTable) evictFreed(id uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if i := slices.IndexFunc(t.freed, func(c *collectiveComm) bool { return c.ContextID == id }); i >= 0 {
+	if i := slices.IndexFunc(t.freed, func(c *Comm) bool { return c.ContextID == id }); i >= 0 {
 		delete(t.list, id)
 		t.freed = slices.Delete(t.freed, i, i+1)
 	}
 }
 
 // get returns the communicator with the context id, or nil.
-func (t *commTable) get(id uint32) *collectiveComm {
+func (t *commTable) get(id uint32) *Comm {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.list[id].Value()
 }
 
 // all returns the communicators in use, sorted by context id.
-func (t *commTable) all() (list []*collectiveComm) {
+func (t *commTable) all() (list []*Comm) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, p := range t.list {
@@ -88,6 +88,6 @@ func (t *commTable) all() (list []*collectiveComm) {
 			delete(t.list, id)
 		}
 	}
-	slices.SortFunc(list, func(a, b *collectiveComm) int { return int(a.ContextID) - int(b.ContextID) })
+	slices.SortFunc(list, func(a, b *Comm) int { return int(a.ContextID) - int(b.ContextID) })
 	return list
 }

@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
@@ -9,25 +9,25 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// collectiveJob is the state that the communicators of a rank share: their table and their RDMA
+// Job is the state that the communicators of a rank share: their table and their RDMA
 // channels.
-type collectiveJob struct {
-	collectiveOptions
+type Job struct {
+	Options
 	engine   *engine.Engine
-	detector detector
+	detector Detector
 	comms    commTable
 	channels rdmaChannels
 }
 
-// collectiveOptions are the options of a job that concern collective calls.
-type collectiveOptions struct {
+// Options are the options of a job that concern collective calls.
+type Options struct {
 	Check      bool            // compare calls before they execute
 	Choices    coll.Choices    // algorithms chosen by name
 	Transports coll.Transports // of messages between the ranks; 0 for none that package coll knows
 }
 
-// detector sends the packets by which the ranks compare calls (package deadlock).
-type detector interface {
+// Detector sends the packets by which the ranks compare calls (package deadlock).
+type Detector interface {
 	// SendPacket sends a packet to a rank of the job.
 	SendPacket(core *protocol.Core, to int, h envelope.Header, payload []byte)
 	// SendMismatch sends a deadlock.PacketMismatch and expects its confirmation, for which the
@@ -35,27 +35,27 @@ type detector interface {
 	SendMismatch(core *protocol.Core, to int, contextID uint32, payload []byte)
 }
 
-// newCollectiveJob returns the state of a rank that has no communicators yet.
-func newCollectiveJob(e *engine.Engine, d detector, o collectiveOptions) *collectiveJob {
-	return &collectiveJob{collectiveOptions: o, engine: e, detector: d}
+// NewJob returns the state of a rank that has no communicators yet.
+func NewJob(e *engine.Engine, d Detector, o Options) *Job {
+	return &Job{Options: o, engine: e, detector: d}
 }
 
 // Close releases the shared memory of all communicators.
-func (j *collectiveJob) Close() {
+func (j *Job) Close() {
 	for _, c := range j.comms.all() {
 		c.sharedMemory.release()
 	}
 }
 
 // HandleNotify implements protocol.Core.OnNotify: an RDMA write to a channel has arrived.
-func (j *collectiveJob) HandleNotify(from int, number uint32) error {
+func (j *Job) HandleNotify(from int, number uint32) error {
 	return j.channels.handleNotify(from, number)
 }
 
 // HandlePacket handles a packet of the detector of another rank that concerns a collective call:
 // a mismatch, or a liveness probe of a call and the reply to it. The caller holds the engine's
 // lock.
-func (j *collectiveJob) HandlePacket(from int, h *envelope.Header, payload []byte) error {
+func (j *Job) HandlePacket(from int, h *envelope.Header, payload []byte) error {
 	switch h.Tag {
 	case deadlock.PacketMismatch:
 		return j.handleMismatch(h, payload)
@@ -67,7 +67,7 @@ func (j *collectiveJob) HandlePacket(from int, h *envelope.Header, payload []byt
 
 // LateMismatches returns the mismatches of all communicators that were found after the calls had
 // returned, wrapped for errors of the call op, each once.
-func (j *collectiveJob) LateMismatches(op string) (list []error) {
+func (j *Job) LateMismatches(op string) (list []error) {
 	for _, c := range j.comms.all() {
 		if mismatch := c.LateMismatch(); mismatch != nil {
 			list = append(list, c.fail(op, "", mismatch))
@@ -77,10 +77,10 @@ func (j *collectiveJob) LateMismatches(op string) (list []error) {
 }
 
 // EvictFreed removes a freed communicator because its context id is reserved for another.
-func (j *collectiveJob) EvictFreed(contextID uint32) { j.comms.evictFreed(contextID) }
+func (j *Job) EvictFreed(contextID uint32) { j.comms.evictFreed(contextID) }
 
-// A collectiveCommConfig configures a communicator for collective calls.
-type collectiveCommConfig struct {
+// A Config configures a communicator for collective calls.
+type Config struct {
 	Processors int  // number of processors of all ranks together
 	SharesNode bool // all ranks are on one node and may share memory
 
@@ -95,8 +95,8 @@ type collectiveCommConfig struct {
 }
 
 // NewComm returns the state of a communicator for its collective calls.
-func (j *collectiveJob) NewComm(base *comm.Comm, o collectiveCommConfig) *collectiveComm {
-	c := &collectiveComm{Comm: base, job: j, processors: o.Processors, sharesNode: o.SharesNode, usable: o.Usable, fail: o.Fail, releaseContext: o.Release}
+func (j *Job) NewComm(base *comm.Comm, o Config) *Comm {
+	c := &Comm{Comm: base, job: j, processors: o.Processors, sharesNode: o.SharesNode, usable: o.Usable, fail: o.Fail, releaseContext: o.Release}
 	j.engine.Do(func(core *protocol.Core) {
 		j.comms.add(c)
 		c.compareEarly(core)
@@ -106,7 +106,7 @@ func (j *collectiveJob) NewComm(base *comm.Comm, o collectiveCommConfig) *collec
 
 // NewGroup returns the state for the blocking calls by which the members of a group make a
 // communicator. base has the members and the context of their common communicator. Groups that
-// share ranks and call concurrently need different tags, from 0 to maxGroupTag.
-func (j *collectiveJob) NewGroup(base *comm.Comm, tag int, usable func() error) *collectiveComm {
-	return &collectiveComm{Comm: base, job: j, usable: usable, fixedTag: groupTag | int32(tag)}
+// share ranks and call concurrently need different tags, from 0 to MaxGroupTag.
+func (j *Job) NewGroup(base *comm.Comm, tag int, usable func() error) *Comm {
+	return &Comm{Comm: base, job: j, usable: usable, fixedTag: groupTag | int32(tag)}
 }

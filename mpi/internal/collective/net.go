@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 // callNet is the view that an algorithm has of a communicator during one call: messages with a
 // tag of their own. It implements coll.Net and its extensions.
 type callNet struct {
-	comm     *collectiveComm
+	comm     *Comm
 	call     *call
 	tag      int32
 	channel  *rdmaChannel // RDMA channel opened by the call, or nil

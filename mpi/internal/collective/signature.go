@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/topology"
 )
 
 // callSignature encodes in 64 bits the arguments that all ranks of a collective call must agree
@@ -47,19 +48,19 @@ var derivedCallNames = []string{"dup", "split", "split-shared", "create", "creat
 var callNames = func() []string {
 	forms := [...]form{blocking, nonblocking, persistent}
 	list := []string{"a call"}
-	for form := range collectiveNames {
-		list = append(list, collectiveNames[form][:]...)
+	for form := range opNames {
+		list = append(list, opNames[form][:]...)
 	}
-	for form := range collectiveNames {
+	for form := range opNames {
 		for _, collective := range []coll.Collective{coll.Allgather, coll.Alltoall} {
-			o := collectiveOp{collective: collective, form: forms[form], grid: &grid{}}
+			o := Op{collective: collective, form: forms[form], grid: &topology.Grid{}}
 			list = append(list, o.Name())
 		}
 	}
 	return append(list, derivedCallNames...)
 }()
 
-func (o *collectiveOp) callNumber() int {
+func (o *Op) callNumber() int {
 	const forms = int(persistent) + 1
 	switch {
 	case o.calledAs != "":
@@ -68,22 +69,22 @@ func (o *collectiveOp) callNumber() int {
 		}
 		return unknownCall
 	case o.grid != nil:
-		n := 1 + forms*len(collectiveShapes) + 2*int(o.form)
+		n := 1 + forms*len(shapes) + 2*int(o.form)
 		if o.collective == coll.Alltoall {
 			n++
 		}
 		return n
 	}
-	return 1 + int(o.form)*len(collectiveShapes) + int(o.collective)
+	return 1 + int(o.form)*len(shapes) + int(o.collective)
 }
 
 // newSignature returns the signature of a call with valid arguments.
 func (k *call) newSignature() callSignature {
 	o := &k.op
 	s := callSignature(o.callNumber()) << callShift
-	shape := &collectiveShapes[o.collective]
+	shape := &shapes[o.collective]
 	if o.grid != nil {
-		shape = &collectiveShapes[coll.Barrier]
+		shape = &shapes[coll.Barrier]
 	}
 	switch {
 	case shape.rooted:
@@ -227,10 +228,10 @@ func (s callSignature) withoutElementKind() callSignature {
 // collectiveOf returns the collective of the call, if it is one.
 func (s callSignature) collectiveOf() (collective coll.Collective, ok bool) {
 	n := s.callNumber() - 1
-	if n < 0 || n >= (int(persistent)+1)*len(collectiveShapes) {
+	if n < 0 || n >= (int(persistent)+1)*len(shapes) {
 		return 0, false
 	}
-	return coll.Collective(n % len(collectiveShapes)), true
+	return coll.Collective(n % len(shapes)), true
 }
 
 // describeFields describes the fields in which two calls of one name may differ.
@@ -257,7 +258,7 @@ func (s callSignature) describeFields() (list [4]string) {
 		list[2] = fmt.Sprintf("user-defined operation (%x)", op)
 	}
 	switch {
-	case known && collectiveShapes[collective].rooted:
+	case known && shapes[collective].rooted:
 		list[3] = fmt.Sprintf("root %d", s.rootField())
 	case s.rootField() != 0:
 		list[3] = fmt.Sprintf("counts %04x", s.rootField())

@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"errors"
@@ -6,17 +6,17 @@ import (
 )
 
 // ErrRequest is the error of a request that cannot be started.
-var errRequest = errors.New("mpi: invalid request")
+var ErrRequest = errors.New("mpi: invalid request")
 
-// persistentCall is a call that is started repeatedly. Its messages have a tag of their own, so
+// Persistent is a call that is started repeatedly. Its messages have a tag of their own, so
 // it may be started in any order among the other calls of its communicator.
-type persistentCall struct {
+type Persistent struct {
 	call   *call
 	broken error // of an earlier start
 }
 
 // Init makes a persistent call.
-func (c *collectiveComm) Init(o *collectiveOp) (*persistentCall, error) {
+func (c *Comm) Init(o *Op) (*Persistent, error) {
 	o.form = persistent
 	k, err := c.beginCall(o)
 	if err != nil {
@@ -27,17 +27,17 @@ func (c *collectiveComm) Init(o *collectiveOp) (*persistentCall, error) {
 		return nil, err
 	}
 	k.net.tag |= persistentTag
-	return &persistentCall{call: k}, nil
+	return &Persistent{call: k}, nil
 }
 
 // Start starts the call, which a goroutine executes. After a failed one there is no other start.
-func (p *persistentCall) Start() (*background, error) {
+func (p *Persistent) Start() (*Background, error) {
 	k, b := p.call, newBackground()
 	if err := k.comm.usable(); err != nil {
 		return nil, err
 	}
 	if p.broken != nil {
-		return nil, fmt.Errorf("%w: earlier start failed: %w", errRequest, p.broken)
+		return nil, fmt.Errorf("%w: earlier start failed: %w", ErrRequest, p.broken)
 	}
 	k.background = b
 	go func() {
@@ -47,16 +47,16 @@ func (p *persistentCall) Start() (*background, error) {
 				k.net.cancelReceives()
 			}
 			k.releaseBuffers()
-			b.complete(k.comm, err)
+			b.completeCall(k.comm, err)
 		}()
-		if cause = k.execute(); cause == nil {
+		if cause = k.executeAlgorithm(); cause == nil {
 			err = nil
 		} else {
-			err = k.comm.fail(k.op.Name(), k.op.Root(), cause)
+			err = k.comm.fail(k.op.Name(), k.op.RootText(), cause)
 		}
 	}()
 	return b, nil
 }
 
 // Free ends the call. It is not in progress.
-func (p *persistentCall) Free() { p.call.comm.endCall(p.call, p.broken) }
+func (p *Persistent) Free() { p.call.comm.endCall(p.call, p.broken) }

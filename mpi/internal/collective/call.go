@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 // call is a collective call in progress: the state of the algorithm, its messages and scratch
 // memory. A communicator recycles its calls.
 type call struct {
-	comm      *collectiveComm
-	op        collectiveOp
+	comm      *Comm
+	op        Op
 	argErr    error // error of its arguments, or nil
 	alg       coll.Call
 	reducer   coll.Reduction
@@ -28,12 +28,12 @@ type call struct {
 	sends, recvs         [][]byte     // blocks of Alltoallw
 	counts               []int        // counts of ReduceScatter, in bytes
 	packed               [][]byte     // scratch memory of packed buffers
-	background           *background  // state of a nonblocking call, or nil
+	background           *Background  // state of a nonblocking call, or nil
 	persistentChannel    *rdmaChannel // RDMA channel of a persistent call
 }
 
 // newCall allocates a call.
-func (c *collectiveComm) newCall() *call {
+func (c *Comm) newCall() *call {
 	k := &call{comm: c}
 	k.net.comm, k.net.call = c, k
 	k.alg = coll.Call{Net: &k.net, Memory: &k.scratch, Choices: c.job.Choices, Processors: c.processors}
@@ -47,14 +47,14 @@ const maxIdleCalls = 16
 // beginCall starts a call: it validates the arguments and takes the next sequence number. With
 // Options.Check a call with invalid arguments is started, too, so that the other ranks learn of
 // it.
-func (c *collectiveComm) beginCall(o *collectiveOp) (*call, error) {
+func (c *Comm) beginCall(o *Op) (*call, error) {
 	if c == nil {
 		return nil, comm.ErrNull
 	}
 	if err := c.usable(); err != nil {
 		return nil, err
 	}
-	argErr := c.validate(o)
+	argErr := c.validateOp(o)
 	if argErr != nil && !c.job.Check {
 		return nil, argErr
 	}
@@ -110,7 +110,7 @@ func (k *call) isUnattended() bool { return k.background != nil && k.background.
 
 // endCall ends a call. A failed call is not recycled, because its messages may still be in
 // flight.
-func (c *collectiveComm) endCall(k *call, err error) {
+func (c *Comm) endCall(k *call, err error) {
 	if k.isQueued() {
 		c.callQueue.remove(k)
 	}
@@ -118,7 +118,7 @@ func (c *collectiveComm) endCall(k *call, err error) {
 		k.net.cancelReceives()
 	} else {
 		k.releaseBuffers()
-		k.op, k.background = collectiveOp{}, nil
+		k.op, k.background = Op{}, nil
 	}
 	k.closeBoard()
 	if k.persistentChannel != nil {
@@ -147,22 +147,22 @@ func (k *call) releaseBuffers() {
 	k.packed = k.packed[:0]
 }
 
-// run compares the call with those of the other ranks if Options.Check is set, and executes it.
-func (k *call) run() error {
+// runBlocking compares the call with those of the other ranks if Options.Check is set, and executes it.
+func (k *call) runBlocking() error {
 	if err := k.checkAgreement(); err != nil {
 		return err
 	}
 	if k.alg.Last = k.op.isFinalize; k.op.isFinalize {
 		k.net.tag |= persistentTag // a tag that no blocking call uses
 	}
-	if err := k.execute(); err != nil || k.op.isFinalize { // a late mismatch does not make the last barrier fail
+	if err := k.executeAlgorithm(); err != nil || k.op.isFinalize { // a late mismatch does not make the last barrier fail
 		return err
 	}
 	return k.comm.LateMismatch()
 }
 
-// execute runs the algorithm on contiguous memory and unpacks the result.
-func (k *call) execute() error {
+// executeAlgorithm runs the algorithm on contiguous memory and unpacks the result.
+func (k *call) executeAlgorithm() error {
 	o := &k.op
 	if err := k.resultError(nil); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (k *call) execute() error {
 	if !o.inPlace || !scatters {
 		recv = k.contiguousBytes(o.recv)
 	}
-	if collectiveShapes[o.collective].op {
+	if shapes[o.collective].op {
 		k.reducer.Size, k.reducer.Commutative, k.reducer.Predefined = max(1, k.reduceBuffer().ElementSize()), o.reduceOp.Commutative(), o.reduceOp.Predefined()
 	}
 	err := k.resultError(k.runAlgorithm(send, recv))
@@ -220,7 +220,7 @@ func (k *call) reduceBuffer() datatype.Buffer {
 func (k *call) runAlgorithm(send, recv []byte) error {
 	o, d, rank := &k.op, &k.alg, k.comm.Rank
 	if o.grid != nil {
-		return o.grid.exchangeBlocks(&k.net, o.collective, send, recv)
+		return k.net.exchangeBlocks(o.grid, o.collective, send, recv)
 	}
 	switch o.collective {
 	case coll.Barrier:
@@ -307,10 +307,10 @@ func (k *call) runAlltoallw() error {
 	o := &k.op
 	k.sends, k.recvs = k.sends[:0], k.recvs[:0]
 	for _, b := range o.recvs {
-		k.recvs = append(k.recvs, k.contiguousBytes(b.data))
+		k.recvs = append(k.recvs, k.contiguousBytes(b))
 	}
 	for _, b := range o.sends {
-		k.sends = append(k.sends, k.contiguousBytes(b.data))
+		k.sends = append(k.sends, k.contiguousBytes(b))
 	}
 	sends := k.sends
 	if o.inPlace {
@@ -320,7 +320,7 @@ func (k *call) runAlltoallw() error {
 		return err
 	}
 	for i, b := range o.recvs {
-		unpackBuffer(b.data, k.recvs[i])
+		unpackBuffer(b, k.recvs[i])
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"encoding/binary"
@@ -127,10 +127,10 @@ func (k *call) newRecord() (r callRecord) {
 	if r.Refused = k.argErr != nil; r.Refused {
 		return r
 	}
-	if collectiveShapes[o.collective].rooted {
+	if shapes[o.collective].rooted {
 		r.Root = int32(o.root)
 	}
-	if collectiveShapes[o.collective].op {
+	if shapes[o.collective].op {
 		copy(r.Op[:], o.reduceOp.String())
 	}
 	b, pieces := k.commonBuffer()
@@ -154,7 +154,7 @@ func (k *call) commonBuffer() (b datatype.Buffer, pieces int) {
 	o, n := &k.op, k.comm.Size
 	switch {
 	case o.grid != nil:
-		return o.recv, 2 * len(o.grid.dims)
+		return o.recv, 2 * len(o.grid.Dims)
 	case o.collective == coll.Bcast:
 		return o.recv, 1
 	case o.collective == coll.Allgatherv:
@@ -167,7 +167,7 @@ func (k *call) commonBuffer() (b datatype.Buffer, pieces int) {
 		return o.recv, 1
 	case o.collective == coll.Gather, o.collective == coll.Allgather:
 		return o.send, 1
-	case collectiveShapes[o.collective].op:
+	case shapes[o.collective].op:
 		return k.reduceBuffer(), 1
 	}
 	return datatype.Buffer{}, 0

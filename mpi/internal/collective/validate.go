@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"cmp"
@@ -11,22 +11,22 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
-// errRoot is the error of a root that is not a rank of the communicator.
-var errRoot = errors.New("mpi: invalid root")
+// ErrRoot is the error of a root that is not a rank of the communicator.
+var ErrRoot = errors.New("mpi: invalid root")
 
-// validate checks the arguments of a call and drops buffers that are not significant
+// validateOp checks the arguments of a call and drops buffers that are not significant
 // at this rank.
-func (c *collectiveComm) validate(o *collectiveOp) error {
+func (c *Comm) validateOp(o *Op) error {
 	switch {
 	case o.argErr != nil:
 		return o.argErr
 	case o.grid != nil:
-		return o.grid.validateNeighbors(o)
+		return o.validateNeighbors()
 	}
-	s := &collectiveShapes[o.collective]
+	s := &shapes[o.collective]
 	if s.rooted {
 		if o.root < 0 || o.root >= c.Size {
-			return fmt.Errorf("%w: %d, want [0, %d)", errRoot, o.root, c.Size)
+			return fmt.Errorf("%w: %d, want [0, %d)", ErrRoot, o.root, c.Size)
 		}
 		if o.root != c.Rank {
 			switch o.collective {
@@ -55,7 +55,7 @@ func (c *collectiveComm) validate(o *collectiveOp) error {
 
 // checkReduceOp checks the operation of a reduction. Replace and NoOp are for one-sided
 // operations (MPI 4.1, 12.3.4).
-func (o *collectiveOp) checkReduceOp(b datatype.Buffer) error {
+func (o *Op) checkReduceOp(b datatype.Buffer) error {
 	if o.reduceOp.Is(datatype.Replace) || o.reduceOp.Is(datatype.NoOp) {
 		return fmt.Errorf("%w: %v is for one-sided operations", datatype.ErrOp, o.reduceOp)
 	}
@@ -63,8 +63,8 @@ func (o *collectiveOp) checkReduceOp(b datatype.Buffer) error {
 }
 
 // validateBufferPair checks a call with two buffers, of which one may be InPlace.
-func (c *collectiveComm) validateBufferPair(o *collectiveOp) error {
-	s := &collectiveShapes[o.collective]
+func (c *Comm) validateBufferPair(o *Op) error {
+	s := &shapes[o.collective]
 	send, recv := s.send, s.recv
 	switch scatters := o.collective == coll.Scatter || o.collective == coll.Scatterv; {
 	case scatters && o.recv.IsInPlace():
@@ -126,7 +126,7 @@ func (c *collectiveComm) validateBufferPair(o *collectiveOp) error {
 }
 
 // checkReduceScatterCounts checks that the counts of ReduceScatter cover its vector.
-func (o *collectiveOp) checkReduceScatterCounts() error {
+func (o *Op) checkReduceScatterCounts() error {
 	b, sum := o.send, 0
 	if o.inPlace {
 		b = o.recv
@@ -142,7 +142,7 @@ func (o *collectiveOp) checkReduceScatterCounts() error {
 
 // ownSignature returns the type signature of the block that a rank sends to itself, or receives
 // from itself.
-func (c *collectiveComm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name string) (datatype.Signature, error) {
+func (c *Comm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name string) (datatype.Signature, error) {
 	s, n := b.Signature(), b.Count()
 	switch e {
 	case wholeBuffer:
@@ -214,8 +214,8 @@ func checkSelfSignatures(send, recv datatype.Signature) error {
 }
 
 // validateBufferLists checks the arguments of Alltoallw.
-func (c *collectiveComm) validateBufferLists(o *collectiveOp) error {
-	o.inPlace = len(o.sends) == 1 && o.sends[0].data.IsInPlace()
+func (c *Comm) validateBufferLists(o *Op) error {
+	o.inPlace = len(o.sends) == 1 && o.sends[0].IsInPlace()
 	if o.inPlace {
 		o.sends = nil
 	}
@@ -223,19 +223,19 @@ func (c *collectiveComm) validateBufferLists(o *collectiveOp) error {
 		return fmt.Errorf("%w: %d buffers to send, %d to receive: want one for each of %d ranks", datatype.ErrCount, len(o.sends), len(o.recvs), c.Size)
 	}
 	for _, b := range o.sends {
-		if err := b.data.Check(false); err != nil {
+		if err := b.Check(false); err != nil {
 			return err
 		}
 	}
 	for _, b := range o.recvs {
-		if err := b.data.Check(true); err != nil {
+		if err := b.Check(true); err != nil {
 			return err
 		}
 	}
 	if o.inPlace {
 		return nil
 	}
-	return checkSelfSignatures(o.sends[c.Rank].data.Signature(), o.recvs[c.Rank].data.Signature())
+	return checkSelfSignatures(o.sends[c.Rank].Signature(), o.recvs[c.Rank].Signature())
 }
 
 // buffersOverlap reports whether two contiguous buffers overlap.

@@ -1,4 +1,4 @@
-package mpi
+package collective
 
 import (
 	"encoding/binary"
@@ -88,7 +88,7 @@ func (k *call) bufferTo(to int) (b datatype.Buffer) {
 	if o.inPlace {
 		return k.bufferFrom(to)
 	}
-	return o.sends[to].data
+	return o.sends[to]
 }
 
 // bufferFrom returns the block that this rank receives from another.
@@ -111,5 +111,5 @@ func (k *call) bufferFrom(from int) (b datatype.Buffer) {
 	case coll.Alltoallv:
 		return o.recv.Slice(0, o.recvLayout.counts[from])
 	}
-	return o.recvs[from].data
+	return o.recvs[from]
 }
