@@ -2,11 +2,7 @@ package sdp
 
 import (
 	"errors"
-	"fmt"
-	"net"
-	"syscall"
 
-	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
@@ -18,42 +14,6 @@ var (
 	errCreditRing = errors.New("Credit flow control: receive buffer grows by the peer's SetWriteBuffer")
 	errFixedSend  = errors.New("send buffer fixed by Options.Buffers and BufferBytes; only Credit flow control can grow messages")
 )
-
-// SetReadBuffer grows the receive buffer to at least bytes. With NIC and RDMA flow control the
-// peer continues in a longer ring, while data in the old one is read. With Credit only the peer
-// can request larger buffers. It returns syscall.EINVAL if the size is invalid or the mode does
-// not allow it.
-func (c *Conn) SetReadBuffer(bytes int) error { return c.setBuffer(c.growRing, bytes) }
-
-// SetWriteBuffer requests receive buffers for messages of bytes bytes from the peer (ChRcvBuf),
-// which the peer may grant. It applies to Credit only, where the buffer size bounds the message
-// size, and up to the size of the local buffers. It returns syscall.EINVAL if the size is invalid
-// or the mode does not allow it.
-func (c *Conn) SetWriteBuffer(bytes int) error { return c.setBuffer(c.growMessages, bytes) }
-
-// setBuffer calls grow with c.mu held, after validating bytes.
-func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
-	if !c.isOpen() {
-		return syscall.EINVAL
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.enterCall()
-	defer c.exitCall()
-	if c.closed {
-		return c.socketError(net.ErrClosed)
-	}
-	c.pollCompletions()
-	err := c.core.Err()
-	if most := bsdh.MaxRing - 1 - int64(c.cfg.RingSlack()); err == nil && (bytes < 0 || int64(bytes) > most) {
-		err = fmt.Errorf("%w: buffer of %d bytes, want 0 to %d", errInvalid, bytes, most)
-	}
-	if err == nil {
-		err = grow(bytes)
-		c.postPending()
-	}
-	return c.socketError(err)
-}
 
 func (c *Conn) growRing(bytes int) error {
 	switch {
@@ -102,17 +62,6 @@ func (c *Conn) growMessages(bytes int) error {
 	return nil
 }
 
-// PeerBuffer returns the current maximum length of a message with Credit in bytes.
-func (c *Conn) PeerBuffer() int {
-	if !c.isOpen() {
-		return 0
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pollCompletions()
-	return c.core.PeerBufferBytes()
-}
-
 // resizePending reports whether applyResize has work to do.
 func (c *Conn) resizePending() bool {
 	switch {
@@ -128,11 +77,9 @@ func (c *Conn) resizePending() bool {
 func (c *Conn) oldRegionUnused() bool { return !c.core.Resizing() && !c.core.ChangingRing() }
 
 // applyResize grants the peer's request for larger buffers, grows the receive ring if it was too
-// short, and frees replaced memory. Registering memory is slow. c.mu must be held.
+// short, and frees replaced memory. Registering memory is slow. c.mu must be held; the caller
+// posts the requests.
 func (c *Conn) applyResize() {
-	if c.inHandler || !c.resizePending() {
-		return
-	}
 	if data := c.core.RequestedBufferBytes(); data > 0 {
 		slots, err := c.stack.newRegion(c.cfg.ResizeBytes(data), verbs.AccessLocalWrite)
 		switch {
@@ -144,7 +91,6 @@ func (c *Conn) applyResize() {
 			slots.deregister()
 			c.core.GrantResize(protocol.Memory{}, 0)
 		}
-		c.postPending()
 	}
 	if c.oldRegion.MR != nil && c.oldRegionUnused() {
 		c.oldRegion.deregister()
@@ -158,6 +104,8 @@ func (c *Conn) applyResize() {
 			c.readBuffer = 0
 			c.core.KeepRing()
 		}
-		c.postPending()
 	}
 }
+
+// replaceRegion replaces region i and keeps the former one in oldRegion until it is unused.
+func (c *Conn) replaceRegion(i int, r region) { c.oldRegion, c.regions[i] = c.regions[i], r }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"syscall"
 	"time"
@@ -54,6 +53,50 @@ func (c *Conn) Close() error {
 	return nil
 }
 
+// CloseWrite closes the local half of the stream, as (*net.TCPConn).CloseWrite does: the peer
+// reads the data written before and then io.EOF. A blocked Write returns syscall.EPIPE.
+func (c *Conn) CloseWrite() error {
+	if !c.isOpen() {
+		return syscall.EINVAL
+	}
+	c.mu.Lock()
+	if !c.closed && !c.writeShut {
+		c.writeShut = true
+		c.writeDeadline.wakeAndKeep()
+	}
+	c.mu.Unlock()
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.enterCall()
+	defer c.exitCall()
+	if c.closed {
+		return c.opError("close", net.ErrClosed)
+	}
+	c.core.CloseWrite()
+	c.postPending()
+	return c.opError("close", c.core.Err())
+}
+
+// CloseRead closes the reading side locally, as (*net.TCPConn).CloseRead does: Reads return data
+// that has arrived, and then io.EOF. The peer is not notified. A blocked Read returns.
+func (c *Conn) CloseRead() error {
+	if !c.isOpen() {
+		return syscall.EINVAL
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return c.opError("close", net.ErrClosed)
+	}
+	if !c.readShut {
+		c.readShut = true
+		c.readDeadline.wakeAndKeep()
+	}
+	return nil
+}
+
 // pendingReason describes the event for which a closed connection waits.
 func (c *Conn) pendingReason() string {
 	c.mu.Lock()
@@ -65,16 +108,6 @@ func (c *Conn) pendingReason() string {
 		return fmt.Sprintf("%d written bytes not acknowledged", n)
 	}
 	return "not closed by the peer"
-}
-
-// discardUnread discards received data after Close.
-func (c *Conn) discardUnread() {
-	var waste [4096]byte
-	for n := c.core.Read(waste[:]); n > 0; n = c.core.Read(waste[:]) {
-		c.discarded += uint64(n)
-	}
-	c.core.RefuseSource()
-	c.postPending()
 }
 
 // teardownIfDone tears down a closed connection that has nothing left to send or to wait for.
@@ -186,17 +219,4 @@ func (c *Conn) freeResources() {
 	if c.oldRegion.MR != nil {
 		c.oldRegion.deregister()
 	}
-}
-
-// SetLinger sets how Close treats unsent data, as (*net.TCPConn).SetLinger does: with sec < 0,
-// the default, it is sent within Options.Linger; with 0 it is discarded and the connection is
-// reset; otherwise it is sent within sec seconds. Close does not block in any case.
-func (c *Conn) SetLinger(sec int) error {
-	return c.setOption(func() error {
-		c.lingerTime = c.stack.options.Linger
-		if sec >= 0 {
-			c.lingerTime = time.Duration(min(sec, math.MaxInt32)) * time.Second
-		}
-		return nil
-	})
 }

@@ -3,15 +3,12 @@ package sdp
 import (
 	"io"
 	"net"
-	"net/netip"
-	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
-	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
@@ -42,17 +39,16 @@ type Conn struct {
 
 	readBuffer int // requested by SetReadBuffer and not granted; 0 for none
 
-	// Service of the connection: by a waiting call (progress.go) or by events (events.go).
+	// Service of the connection: by a waiting call (wait.go) or by events (events.go).
 	progress   *progress.Engine // a waiting call polls the CQ on behalf of all calls
-	waits      [numWaitConds]connWait
-	wcs        [64]verbs.WC // for the goroutine that polls
-	received   int          // completions in wcs that Block has received
-	pollErr    error        // of the CQ, from Block
-	armed      bool         // the CQ notifies handleInterrupt or serveEvents
-	inHandler  bool         // handleInterrupt runs; slow work is deferred
-	onIdleList bool         // the idle poller has the connection
-	calls      uint64       // calls of the application
-	callsSeen  uint64       // calls at the last round of the idle poller
+	wcs        [64]verbs.WC     // for the goroutine that polls
+	received   int              // completions in wcs that Block has received
+	pollErr    error            // of the CQ, from Block
+	armed      bool             // the CQ notifies handleInterrupt or serveEvents
+	inHandler  bool             // handleInterrupt runs; slow work is deferred
+	onIdleList bool             // the idle poller has the connection
+	calls      uint64           // calls of the application
+	callsSeen  uint64           // calls at the last round of the idle poller
 
 	extraPolls int // polls by readers while the writer is faster; see pollForWriter
 
@@ -67,8 +63,8 @@ type Conn struct {
 	keepAliveTimer               *time.Timer     // samples for the keepalive
 	silence                      silenceDetector // decides when the keepalive sends a probe
 	completions                  uint64          // number of completions handled
-	counts                       counts
-	meter                        *meter // of MeasureBufferUse, or nil
+	stalls, coalesced            uint64          // see Stats
+	meter                        *meter          // of MeasureBufferUse, or nil
 
 	readShut    bool          // CloseRead was called
 	writeShut   bool          // CloseWrite was called
@@ -86,6 +82,17 @@ var (
 	_ io.ReaderFrom = (*Conn)(nil)
 	_ io.WriterTo   = (*Conn)(nil)
 )
+
+// Indexes of Conn.regions, in the order of allocation.
+const (
+	sendRegion = iota
+	slotsRegion
+	ringRegion
+)
+
+// isOpen reports whether Dial or Accept created c. Calls on a nil or zero Conn return
+// syscall.EINVAL, as in package net.
+func (c *Conn) isOpen() bool { return c != nil && c.stack != nil }
 
 // LocalAddr returns the local Addr.
 func (c *Conn) LocalAddr() net.Addr {
@@ -139,205 +146,19 @@ func (c *Conn) setDeadlines(set func()) error {
 	return nil
 }
 
-// Read implements net.Conn. A Read of at least Options.ZeroCopy bytes transfers a large Write of
-// the peer without a copy, by an RDMA READ.
-func (c *Conn) Read(p []byte) (int, error) {
-	if !c.isOpen() {
-		return 0, syscall.EINVAL
+// opError wraps err in a *net.OpError with c's addresses, as package net does.
+func (c *Conn) opError(op string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
 	}
-	c.reading.Lock()
-	defer c.reading.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.enterCall()
-	defer c.exitCall()
-	n, err := c.read(p)
-	return n, c.opError("read", err)
+	return &net.OpError{Op: op, Net: network, Source: c.local, Addr: c.remote, Err: markReset(err)}
 }
 
-func (c *Conn) read(p []byte) (int, error) {
-	for {
-		switch {
-		case c.closed:
-			return 0, net.ErrClosed
-		case len(p) == 0:
-			return 0, nil
-		case c.readDeadline.expired():
-			return 0, os.ErrDeadlineExceeded
-		}
-		if !place.Readable(p[:min(len(p), c.core.Buffered())]) {
-			return 0, syscall.EFAULT
-		}
-		if n := c.core.Read(p); n > 0 {
-			c.lastZeroCopy = false
-			freed := len(c.core.Receives()) > 0
-			c.postPending()
-			if freed && c.extraPolls > 0 {
-				c.pollForWriter()
-			}
-			return n, nil
-		}
-		if c.pollCompletions() {
-			continue
-		}
-		switch {
-		case c.core.Finished():
-			return 0, io.EOF
-		case c.core.Err() != nil:
-			return 0, c.core.Err()
-		case c.core.PeerSourceLen() > 0:
-			if n, err := c.readFromSource(p); n > 0 || err != nil {
-				return n, err
-			}
-			continue
-		case c.readShut:
-			return 0, io.EOF
-		case c.shouldOfferSink(p):
-			if n, err := c.offerSink(p); n > 0 || err != nil {
-				return n, err
-			}
-			continue
-		}
-		c.waitFor(waitReadable, c.readDeadline)
+// socketError wraps the error of a setter of deadlines or buffers in a *net.OpError with the
+// local address only, as package net does.
+func (c *Conn) socketError(err error) error {
+	if err == nil {
+		return nil
 	}
+	return &net.OpError{Op: "set", Net: network, Addr: c.local, Err: markReset(err)}
 }
-
-// Write implements net.Conn. It returns when the send buffer has accepted the last byte of p, or
-// when the peer has read p by zero-copy.
-func (c *Conn) Write(p []byte) (int, error) {
-	if !c.isOpen() {
-		return 0, syscall.EINVAL
-	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.enterCall()
-	defer c.exitCall()
-	n, err := c.write(p)
-	return n, c.opError("write", err)
-}
-
-func (c *Conn) write(p []byte) (n int, err error) {
-	direct := c.zeroCopy > 0
-	for {
-		if n > 0 && n == len(p) && c.core.Err() == nil {
-			return n, nil // even if the connection has been closed meanwhile
-		}
-		if err := c.checkWritable(); err != nil || n == len(p) {
-			return n, err
-		}
-		if n == 0 && !place.Readable(p) {
-			return 0, syscall.EFAULT
-		}
-		c.pollCompletions()
-		if direct && len(p)-n >= c.zeroCopy {
-			k, err := c.writeDirect(p[n:])
-			n += k
-			if err != nil {
-				return n, err
-			}
-			// Copy the bytes that the peer refused, unless it offers memory itself.
-			direct = n == len(p) || c.lastToSink || c.core.PeerSinkLen() > 0
-			continue
-		}
-		held := c.core.HeldBytes()
-		k := c.core.Write(p[n:])
-		if n == 0 && k > 0 && held > 0 {
-			c.counts.coalesced++
-		}
-		n += k
-		c.postPending()
-		if k == 0 {
-			c.counts.stalls++
-			c.waitFor(waitWritable, c.writeDeadline)
-		}
-	}
-}
-
-// checkWritable returns the reason why no data can be written, or nil.
-func (c *Conn) checkWritable() error {
-	switch {
-	case c.closed:
-		return net.ErrClosed
-	case c.writeDeadline.expired():
-		return os.ErrDeadlineExceeded
-	case c.writeShut, c.core.Closing():
-		return errWriteShut
-	}
-	return c.core.Err()
-}
-
-// CloseWrite closes the local half of the stream, as (*net.TCPConn).CloseWrite does: the peer
-// reads the data written before and then io.EOF. A blocked Write returns syscall.EPIPE.
-func (c *Conn) CloseWrite() error {
-	if !c.isOpen() {
-		return syscall.EINVAL
-	}
-	c.mu.Lock()
-	if !c.closed && !c.writeShut {
-		c.writeShut = true
-		c.writeDeadline.wakeAndKeep()
-	}
-	c.mu.Unlock()
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.enterCall()
-	defer c.exitCall()
-	if c.closed {
-		return c.opError("close", net.ErrClosed)
-	}
-	c.core.CloseWrite()
-	c.postPending()
-	return c.opError("close", c.core.Err())
-}
-
-// CloseRead closes the reading side locally, as (*net.TCPConn).CloseRead does: Reads return data
-// that has arrived, and then io.EOF. The peer is not notified. A blocked Read returns.
-func (c *Conn) CloseRead() error {
-	if !c.isOpen() {
-		return syscall.EINVAL
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return c.opError("close", net.ErrClosed)
-	}
-	if !c.readShut {
-		c.readShut = true
-		c.readDeadline.wakeAndKeep()
-	}
-	return nil
-}
-
-// An Addr is the address of one side of a connection: the adapter's IP address and a port of
-// SDP's own port space.
-type Addr struct{ netip.AddrPort }
-
-// Network returns "sdp".
-func (Addr) Network() string { return network }
-
-// ReadFrom implements io.ReaderFrom. It reads into its own buffer of 256 KiB.
-func (c *Conn) ReadFrom(r io.Reader) (n int64, err error) {
-	if !c.isOpen() {
-		return 0, syscall.EINVAL
-	}
-	n, err = io.CopyBuffer(onlyWriter{c}, r, make([]byte, copyBytes))
-	return n, c.opError("readfrom", err)
-}
-
-// WriteTo implements io.WriterTo. It reads into its own buffer of 256 KiB.
-func (c *Conn) WriteTo(w io.Writer) (n int64, err error) {
-	if !c.isOpen() {
-		return 0, syscall.EINVAL
-	}
-	n, err = io.CopyBuffer(w, onlyReader{c}, make([]byte, copyBytes))
-	return n, c.opError("writeto", err)
-}
-
-const copyBytes = 256 << 10
-
-type onlyWriter struct{ io.Writer }
-type onlyReader struct{ io.Reader }

@@ -12,8 +12,6 @@ import (
 	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
-	"github.com/softrnic/softrnic/sdp/internal/protocol"
-	"github.com/softrnic/softrnic/verbs"
 )
 
 // A Dialer contains options for dialing, as [net.Dialer] does. Stack is required.
@@ -28,6 +26,76 @@ type Dialer struct {
 	Deadline        time.Time           // absolute limit of the dial
 	KeepAlive       time.Duration       // overrides Options.KeepAlive; negative disables, 0 means the stack's
 	KeepAliveConfig net.KeepAliveConfig // overrides KeepAlive if enabled
+}
+
+// Dial connects to a listener at an address like "192.0.2.1:7471": the IP address of the peer's
+// adapter and an SDP port, as a number or a service name. The network is "sdp" or one of TCP's.
+//
+// If the system refuses to send, or the peer's host returns an ICMP error because the port is
+// closed, Dial fails within 50 ms with the system's error, for example syscall.ECONNREFUSED or
+// ENETUNREACH.
+//
+// Without a reply Dial sends the request 16 times and fails with syscall.ETIMEDOUT after about
+// 10 s. If the peer's adapter replies but its application does not accept, it fails after 26 s.
+// Use DialContext for a shorter time, or a manager with other [cm.Options] for fewer
+// retransmissions.
+func (s *Stack) Dial(network, address string) (net.Conn, error) {
+	return s.DialContext(context.Background(), network, address)
+}
+
+// DialContext is like Dial with a context that applies until the connection is established. It
+// has the signature of http.Transport.DialContext. If ctx is done first, the error contains the
+// context's error and whether the adapter or the application did not reply. A nil ctx is never
+// done.
+func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return (&Dialer{Stack: s}).DialContext(ctx, network, address)
+}
+
+// Dial is [Stack.Dial] with the options of d.
+func (d *Dialer) Dial(network, address string) (net.Conn, error) {
+	return d.DialContext(context.Background(), network, address)
+}
+
+// DialContext is [Stack.DialContext] with the options of d. If the peer does not support the
+// requested flow control mode, the connection uses Credit. The connection is a *[Conn].
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if d == nil {
+		d = &Dialer{}
+	}
+	if d.Stack.isClosed() {
+		return nil, openError("dial", network, netip.AddrPort{}, d.Stack.closedError())
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := d.withTimeouts(ctx)
+	defer cancel()
+	to, err := resolveDialAddr(ctx, d.Stack.ownAddr(), network, address)
+	if err != nil {
+		return nil, openError("dial", network, to, err)
+	}
+	c, err := d.Stack.dialAddr(ctx, to, *d)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// resolveDialAddr parses an address to dial. It ignores the zone of a link-local address: packets
+// leave by the interface that has the adapter's address.
+func resolveDialAddr(ctx context.Context, own netip.Addr, network, address string) (netip.AddrPort, error) {
+	host, port, err := splitHostPort(ctx, "tcp", network, address)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	if host == "" {
+		return netip.AddrPort{}, &net.AddrError{Err: "missing host; give the peer's adapter, for example 192.0.2.1" + address + "; Listener.Addr has it", Addr: address}
+	}
+	ips, err := lookupHost(ctx, own, network, host)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	return netip.AddrPortFrom(ips[0], port), nil
 }
 
 // checkLocalAddr returns an error if LocalAddr belongs to another network.
@@ -83,59 +151,6 @@ func (d *Dialer) keepAliveSetting(period time.Duration) keepAlive {
 	return k
 }
 
-// Dial connects to a listener at an address like "192.0.2.1:7471": the IP address of the peer's
-// adapter and an SDP port, as a number or a service name. The network is "sdp" or one of TCP's.
-//
-// If the system refuses to send, or the peer's host returns an ICMP error because the port is
-// closed, Dial fails within 50 ms with the system's error, for example syscall.ECONNREFUSED or
-// ENETUNREACH.
-//
-// Without a reply Dial sends the request 16 times and fails with syscall.ETIMEDOUT after about
-// 10 s. If the peer's adapter replies but its application does not accept, it fails after 26 s.
-// Use DialContext for a shorter time, or a manager with other [cm.Options] for fewer
-// retransmissions.
-func (s *Stack) Dial(network, address string) (net.Conn, error) {
-	return s.DialContext(context.Background(), network, address)
-}
-
-// DialContext is like Dial with a context that applies until the connection is established. It
-// has the signature of http.Transport.DialContext. If ctx is done first, the error contains the
-// context's error and whether the adapter or the application did not reply. A nil ctx is never
-// done.
-func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return (&Dialer{Stack: s}).DialContext(ctx, network, address)
-}
-
-// Dial is [Stack.Dial] with the options of d.
-func (d *Dialer) Dial(network, address string) (net.Conn, error) {
-	return d.DialContext(context.Background(), network, address)
-}
-
-// DialContext is [Stack.DialContext] with the options of d. If the peer does not support the
-// requested flow control mode, the connection uses Credit. The connection is a *[Conn].
-func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if d == nil {
-		d = &Dialer{}
-	}
-	if d.Stack.isClosed() {
-		return nil, openError("dial", network, netip.AddrPort{}, d.Stack.closedError())
-	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, cancel := d.withTimeouts(ctx)
-	defer cancel()
-	to, err := d.Stack.resolveDialAddr(ctx, network, address)
-	if err != nil {
-		return nil, openError("dial", network, to, err)
-	}
-	c, err := d.Stack.dialAddr(ctx, to, *d)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
 func (s *Stack) dialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Conn, error) {
 	if err := d.checkLocalAddr(); err != nil {
 		return nil, openError("dial", network, netip.AddrPort{}, err)
@@ -164,7 +179,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 			return nil, cfg.Validate()
 		}
 	}
-	port, err := d.localPort(s.cm.Addr().Addr())
+	port, err := d.localPort(s.ownAddr())
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +188,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 	}
 	to = hostaddr.CanonicalPort(to)
 	c.keepAlive = d.keepAliveSetting(s.options.KeepAlive)
-	local := netip.AddrPortFrom(s.cm.Addr().Addr(), cmp.Or(port, s.nextEphemeralPort()))
+	local := netip.AddrPortFrom(s.ownAddr(), cmp.Or(port, s.nextEphemeralPort()))
 	adapter := netip.AddrPortFrom(to.Addr(), cmp.Or(d.UDPPort, defaultUDPPort))
 	if err := ctx.Err(); err != nil {
 		c.freeResources()
@@ -210,55 +225,6 @@ func (s *Stack) mapClosed(err error) error {
 		return errClosedStack
 	}
 	return err
-}
-
-// shortKeepAlive is the keepalive period below which a connection uses a short retransmission
-// timeout, to detect a failed peer soon.
-const shortKeepAlive = 10 * time.Second
-
-// connectOptions returns the queue pair options of a connection with keepalive setting k. RNR
-// retries are unlimited and frequent, because a peer without receives may be computing. A peer
-// whose process is not scheduled on a busy machine has 7.2 s until it is considered failed, or
-// 1.8 s with a short keepalive period (docs/reliability.md).
-func connectOptions(k keepAlive) verbs.ConnectOptions {
-	o := verbs.ConnectOptions{
-		AckTimeout: verbs.AckTimeout(16), RNRRetries: verbs.RetryForever, RNRDelay: 10 * time.Microsecond,
-		MaxRdAtomic: 4, MaxDestRdAtomic: 4,
-	}
-	if k.enabled && k.period < shortKeepAlive {
-		o.AckTimeout = verbs.AckTimeout(14)
-	}
-	return o
-}
-
-// startCore starts the data transfer with the negotiated parameters.
-func (c *Conn) startCore(p protocol.Peer) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.flowControl = p.FlowControl
-	c.core.Start(p)
-	c.postPending()
-	c.applyKeepAlive()
-	c.cmConn.AfterDone(c.handleDisconnected)
-	c.exitCall()
-}
-
-// handleDisconnected runs when the peer or its host has ended the connection.
-func (c *Conn) handleDisconnected() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.tornDown {
-		return
-	}
-	if c.progress.Leading() {
-		// Flush errors wake the polling call. Post a receive in case none is posted.
-		_, _ = c.qp.PostRecv([]verbs.RecvWR{{}})
-		return
-	}
-	c.pollCompletions() // handle the data that arrived before
-	c.core.PeerDisconnected(c.cmConn.Err())
-	c.progress.Notify()
-	c.teardownIfDone()
 }
 
 // nextEphemeralPort returns the next local port of a dialed connection.

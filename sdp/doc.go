@@ -73,17 +73,18 @@
 //
 // # How data travels
 //
-//	Write            conn.go             Read             conn.go
+//	Write            send.go             Read              receive.go
 //	   v                                    ^
-//	protocol.Core    internal/protocol   protocol.Core    internal/protocol
+//	protocol.Core    internal/protocol   protocol.Core     internal/protocol
 //	   | messages of the flow control       | data in order; credits to return
 //	   v mode: internal/flow                |
-//	postPending      progress.go         handleCompletions progress.go
+//	postPending      qp.go               handleCompletions qp.go
 //	   v                                    ^
 //	verbs.QP.PostSend -----------------> verbs.CQ.PollWait
 //
 // Transfers of at least Options.ZeroCopy bytes branch off in zerocopy.go. A call that waits polls
-// the CQ for all calls of the connection (progress.go); outside of calls, events serve it
-// (events.go). dial.go and listen.go establish connections with package cm, and close.go ends
-// them.
+// the CQ for all calls of the connection (wait.go); outside of calls, events serve it (events.go).
+// dial.go and listen.go establish connections with package cm (setup.go), buffers.go enlarges
+// their buffers, and close.go ends them. Datagrams are apart: packet.go, packetlisten.go and, for
+// the addresses of peers, packetpeers.go.
 package sdp

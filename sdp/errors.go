@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -34,42 +33,15 @@ var (
 // The sentinels are those of the state machine, so that its errors need no conversion.
 var errReset, errAborted, errProtocol = protocol.ErrReset, protocol.ErrAborted, protocol.ErrProtocol
 
-// opError wraps err in a *net.OpError with c's addresses, as package net does.
-func (c *Conn) opError(op string, err error) error {
-	if err == nil || err == io.EOF {
-		return err
-	}
-	if errors.Is(err, ErrReset) || errors.Is(err, ErrAborted) {
-		err = resetError{err}
-	}
-	return &net.OpError{Op: op, Net: network, Source: c.local, Addr: c.remote, Err: err}
-}
-
-// socketError wraps the error of a setter of deadlines or buffers in a *net.OpError with the
-// local address only, as package net does.
-func (c *Conn) socketError(err error) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, ErrReset) || errors.Is(err, ErrAborted) {
-		err = resetError{err}
-	}
-	return &net.OpError{Op: "set", Net: network, Addr: c.local, Err: err}
-}
-
-// network is the network name in addresses and errors.
-const network = "sdp"
-
 // errWriteShut is the error of a Write after CloseWrite, the same as with TCP.
 var errWriteShut = &os.SyscallError{Syscall: "write", Err: syscall.EPIPE}
 
 // Errors with the system calls and numbers that package net reports in the same situations.
 var (
-	errInUse            = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE}
-	errAddrNotAvailable = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRNOTAVAIL}
-	errRefused          = &os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}
-	errNoReply          = &os.SyscallError{Syscall: "connect", Err: syscall.ETIMEDOUT}
-	errInvalid          = &os.SyscallError{Syscall: "setsockopt", Err: syscall.EINVAL}
+	errInUse   = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE}
+	errRefused = &os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}
+	errNoReply = &os.SyscallError{Syscall: "connect", Err: syscall.ETIMEDOUT}
+	errInvalid = &os.SyscallError{Syscall: "setsockopt", Err: syscall.EINVAL}
 )
 
 // openError wraps the error of a dial or listen on network name, at the address at if it is
@@ -86,15 +58,11 @@ func openError(op, name string, at netip.AddrPort, err error) error {
 }
 
 // listenError wraps the error of a listen with the system error of package net.
-func (s *Stack) listenError(port uint16, err error) error {
+func listenError(at netip.AddrPort, err error) error {
 	if errors.Is(err, cm.ErrInUse) {
 		err = fmt.Errorf("%w: %w", errInUse, err)
 	}
-	var adapter netip.Addr
-	if s.isOpen() {
-		adapter = s.cm.Addr().Addr()
-	}
-	return openError("listen", network, netip.AddrPortFrom(adapter, port), err)
+	return openError("listen", network, at, err)
 }
 
 // dialError wraps the error of a dial with the system error of package net. elapsed is the time
@@ -149,12 +117,22 @@ func wrapTimeout(err error) error {
 // A timeoutError is an error with Timeout() true.
 type timeoutError struct{ error }
 
-func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Timeout() bool { return true }
+
 func (e timeoutError) Unwrap() error { return e.error }
+
+// markReset makes the error of a connection match syscall.ECONNRESET if it ended abnormally.
+func markReset(err error) error {
+	if errors.Is(err, ErrReset) || errors.Is(err, ErrAborted) {
+		return resetError{err}
+	}
+	return err
+}
 
 // A resetError is the error of a connection that the peer or its host has ended. It matches
 // syscall.ECONNRESET, as with TCP.
 type resetError struct{ error }
 
 func (resetError) Is(target error) bool { return target == syscall.ECONNRESET }
-func (e resetError) Unwrap() error      { return e.error }
+
+func (e resetError) Unwrap() error { return e.error }

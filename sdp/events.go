@@ -4,8 +4,106 @@ import (
 	"slices"
 	"time"
 
+	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/verbs"
 )
+
+// enterCall begins an API call, which exitCall ends. The call serves the connection, so it
+// disarms the CQ to prevent an event handler from contending for the lock.
+func (c *Conn) enterCall() {
+	if c.armed {
+		c.armed = false
+		c.cq.Disarm()
+	}
+}
+
+// exitCall ends an API call. If completions must be handled before the next call, it arms the CQ;
+// otherwise it passes the connection to the idle poller.
+func (c *Conn) exitCall() {
+	c.recordBufferUse()
+	c.calls++
+	switch {
+	case c.tornDown || c.progress.Leading():
+	case c.needsPromptService():
+		c.armCQ()
+		c.teardownIfDone()
+	case !c.armed && !c.onIdleList:
+		c.onIdleList = true
+		c.stack.addIdle(c)
+	}
+}
+
+// needsPromptService reports whether the next completion must be handled without a call. Data
+// held back with RDMA flow control waits for a call.
+func (c *Conn) needsPromptService() bool {
+	return c.closed || c.core.Closing() || c.flowControl != flow.RDMA && c.core.HeldBytes() > 0
+}
+
+// armCQ requests an event for the next completion, and handles those already there.
+func (c *Conn) armCQ() {
+	if c.armed {
+		return
+	}
+	c.armed = true
+	if err := c.cq.ReqNotify(false); err != nil {
+		c.core.Fail(err)
+		return
+	}
+	c.pollCompletions()
+}
+
+// handleEvent handles the CQ event: available completions. It flushes held-back data without
+// coalescing, because no call has come to add more (section 5.2 of the paper of package flow).
+// c.mu must be held.
+func (c *Conn) handleEvent() {
+	c.armed = false
+	if c.tornDown {
+		return
+	}
+	c.resizeBuffers() // deferred by handleInterrupt
+	if c.progress.Leading() {
+		return // the polling call arms the CQ when it exits
+	}
+	if c.needsPromptService() {
+		c.armCQ()
+	}
+	c.runOutsideCall((*Conn).pollCompletions)
+	if c.needsPromptService() && c.core.HeldBytes() > 0 {
+		c.core.Flush()
+		c.postPending()
+	}
+	c.teardownIfDone()
+	if !c.tornDown && !c.armed && !c.onIdleList {
+		c.onIdleList = true
+		c.stack.addIdle(c)
+	}
+}
+
+// runOutsideCall calls f, without posting data in the RDMA mode.
+func (c *Conn) runOutsideCall(f func(*Conn) bool) {
+	c.core.HoldData(c.flowControl == flow.RDMA && !c.closed && !c.core.Closing())
+	f(c)
+	c.core.HoldData(false)
+}
+
+// handOverToEvents arms the CQ if no call has come since the last round of the idle poller. It
+// reports whether the idle poller can drop the connection.
+func (c *Conn) handOverToEvents() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tornDown || c.armed || c.progress.Leading() { // a polling call lists the connection again when it exits
+		c.onIdleList = false
+		return true
+	}
+	if c.calls != c.callsSeen {
+		c.callsSeen = c.calls
+		return false
+	}
+	c.onIdleList = false
+	c.runOutsideCall(func(c *Conn) bool { c.armCQ(); return true })
+	c.teardownIfDone()
+	return true
+}
 
 // handleInterrupt serves a connection outside of calls, as the interrupt handler of section 5.2 of
 // the paper of package flow does. The adapter's goroutine calls it, so it must not block or do slow

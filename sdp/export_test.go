@@ -61,7 +61,7 @@ func (s *Stack) ListenPacketPort(port uint16) (*PacketConn, error) { return s.li
 
 // Resolve returns the result of resolving an address of Dial.
 func (s *Stack) Resolve(ctx context.Context, network, address string) (netip.AddrPort, error) {
-	return s.resolveDialAddr(ctx, network, address)
+	return resolveDialAddr(ctx, s.ownAddr(), network, address)
 }
 
 // AdapterCounts reports whether the connection's queue pair has end-to-end credits.
@@ -200,7 +200,7 @@ var (
 	WaitToRead = func(c *Conn) {
 		over := newDeadline()
 		over.set(time.Now().Add(-time.Second))
-		c.waitFor(waitReadable, over)
+		c.waitReadable(over)
 	}
 	// WaitWhileWriting is a waiting Read beside a Write.
 	WaitWhileWriting = func(c *Conn) {

@@ -1,6 +1,43 @@
 package sdp
 
-import "time"
+import (
+	"time"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// keepAlive is the keepalive setting of a connection.
+type keepAlive struct {
+	enabled bool
+	period  time.Duration
+}
+
+// newKeepAlive returns the setting for a value of Options.KeepAlive.
+func newKeepAlive(d time.Duration) keepAlive {
+	if d < 0 {
+		return keepAlive{false, DefaultKeepAlive}
+	}
+	return keepAlive{true, d}
+}
+
+// shortKeepAlive is the keepalive period below which a connection uses a short retransmission
+// timeout, to detect a failed peer soon.
+const shortKeepAlive = 10 * time.Second
+
+// connectOptions returns the queue pair options of a connection with keepalive setting k. RNR
+// retries are unlimited and frequent, because a peer without receives may be computing. A peer
+// whose process is not scheduled on a busy machine has 7.2 s until it is considered failed, or
+// 1.8 s with a short keepalive period (docs/reliability.md).
+func connectOptions(k keepAlive) verbs.ConnectOptions {
+	o := verbs.ConnectOptions{
+		AckTimeout: verbs.AckTimeout(16), RNRRetries: verbs.RetryForever, RNRDelay: 10 * time.Microsecond,
+		MaxRdAtomic: 4, MaxDestRdAtomic: 4,
+	}
+	if k.enabled && k.period < shortKeepAlive {
+		o.AckTimeout = verbs.AckTimeout(14)
+	}
+	return o
+}
 
 // keepAliveSamples is the number of consecutive samples without a completion before a probe is
 // sent. Sampling avoids reading the clock for every completion; the idle time is known to within
@@ -27,32 +64,4 @@ func (d *silenceDetector) sample(completions uint32) (probeDue bool) {
 	}
 	d.idleSamples = 0
 	return true
-}
-
-// startKeepAlive starts or, if idle is not positive, stops the keepalive. c.mu must be held.
-func (c *Conn) startKeepAlive(idle time.Duration) {
-	if c.keepAliveTimer != nil {
-		c.keepAliveTimer.Stop()
-		c.keepAliveTimer = nil
-	}
-	if idle <= 0 || c.tornDown {
-		return
-	}
-	c.silence = silenceDetector{interval: max(idle/keepAliveSamples, 1), completions: uint32(c.completions)}
-	var timer *time.Timer
-	timer = time.AfterFunc(c.silence.interval, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.keepAliveTimer != timer || c.tornDown {
-			return
-		}
-		if c.silence.sample(uint32(c.completions)) && c.core.SendKeepAlive() {
-			c.postPending()
-			if !c.progress.Leading() {
-				c.armCQ() // to handle the failure of the probe
-			}
-		}
-		timer.Reset(c.silence.interval)
-	})
-	c.keepAliveTimer = timer
 }

@@ -65,7 +65,7 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 	if lc.Stack.isClosed() {
 		return nil, openError("listen", network, netip.AddrPort{}, lc.Stack.closedError())
 	}
-	at, err := lc.Stack.listenAddr(ctx, "tcp", network, address)
+	at, err := resolveListenAddr(ctx, lc.Stack.ownAddr(), "tcp", network, address)
 	if err != nil {
 		return nil, openError("listen", network, at, err)
 	}
@@ -86,7 +86,7 @@ const maxBacklog = 1 << 16
 func (s *Stack) listenPort(port uint16, backlog int) (*Listener, error) {
 	l, err := s.listen(port, backlog)
 	if err != nil {
-		return nil, s.listenError(port, err)
+		return nil, listenError(netip.AddrPortFrom(s.ownAddr(), port), err)
 	}
 	return l, nil
 }
@@ -154,9 +154,6 @@ func (l *Listener) Refused() uint64 {
 	}
 	return l.refused.Load()
 }
-
-// acceptTime is the maximum duration of a handshake with an accepted peer.
-const acceptTime = 10 * time.Second
 
 // negotiate parses a peer's Hello and returns the local configuration and the peer's parameters.
 func (s *Stack) negotiate(r *cm.Request) (cfg protocol.Config, peer protocol.Peer, err error) {

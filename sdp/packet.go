@@ -47,9 +47,9 @@ type PacketConn struct {
 
 	mu                          sync.Mutex
 	closed                      bool
-	stats                       PacketStats
+	stats                       PacketStats // without the counts of peers
 	readDeadline, writeDeadline *deadline
-	work                        sync.WaitGroup
+	work                        sync.WaitGroup // of serveSIDR
 }
 
 var _ net.PacketConn = (*PacketConn)(nil)
@@ -89,8 +89,10 @@ func (c *PacketConn) Stats() PacketStats {
 		return PacketStats{}
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.stats
+	s := c.stats
+	c.mu.Unlock()
+	s.Asked, s.Refused = c.peers.queryCounts()
+	return s
 }
 
 // isOpen reports whether ListenPacket created c. Calls on a nil or zero PacketConn return
@@ -242,7 +244,7 @@ func (c *PacketConn) write(p []byte, to netip.AddrPort) error {
 		case !to.IsValid() || to.Port() == 0:
 			return &os.SyscallError{Syscall: "write", Err: syscall.EINVAL}
 		}
-		peer, err := c.peers.resolve(m, to)
+		peer, err := c.peers.resolvePeer(m, to)
 		if err != nil {
 			return err
 		}
@@ -254,7 +256,7 @@ func (c *PacketConn) write(p []byte, to netip.AddrPort) error {
 
 // postDatagram posts a datagram to a peer. It returns false if the peer has been evicted from the
 // cache or no send buffer became free in time.
-func (c *PacketConn) postDatagram(m *cancelctx.Context, p []byte, to *peer) (sent bool, err error) {
+func (c *PacketConn) postDatagram(m *cancelctx.Context, p []byte, to *packetPeer) (sent bool, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if to.evicted {

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/adapter"
+	"github.com/softrnic/softrnic/internal/pages"
+	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -32,20 +33,27 @@ type Stack struct {
 
 	ctx        context.Context // canceled by Close
 	cancel     context.CancelFunc
-	closeOnce  func() error   // calls close once
+	closeOnce  sync.Once
+	closeErr   error          // of Close
 	goroutines sync.WaitGroup // of the stack
 	inUse      sync.WaitGroup // handshakes and other users of the adapter; see acquire
 
 	mu        sync.Mutex
-	listeners map[*Listener]struct{}   // open listeners
-	conns     map[verbs.CQ]*Conn       // established connections by their CQ
-	idleConns []*Conn                  // connections that the idle poller watches
-	packets   map[*PacketConn]struct{} // open PacketConns
+	listeners map[io.Closer]struct{} // open Listeners
+	conns     map[verbs.CQ]*Conn     // established connections by their CQ
+	idleConns []*Conn                // connections that the idle poller watches
+	packets   map[io.Closer]struct{} // open PacketConns
 	closed    bool
 	idleWake  chan struct{} // signaled when idleConns is not empty
 
 	ports atomic.Uint32 // for nextEphemeralPort
 }
+
+// acceptTime is the maximum duration of a handshake with an accepted peer.
+const acceptTime = 10 * time.Second
+
+// returnTime is the time that a peer has to return lent memory, 1 minute plus 1 s per MiB.
+const returnTime = time.Minute
 
 // New returns a stack on a device. Closing the stack does not close the device.
 func New(dev verbs.Device, o Options) (*Stack, error) {
@@ -58,9 +66,8 @@ func New(dev verbs.Device, o Options) (*Stack, error) {
 	}
 	s := &Stack{
 		dev: dev, cm: o.Manager, options: o, returnTime: returnTime, acceptTime: acceptTime,
-		conns: make(map[verbs.CQ]*Conn), listeners: make(map[*Listener]struct{}), packets: make(map[*PacketConn]struct{}), idleWake: make(chan struct{}, 1),
+		conns: make(map[verbs.CQ]*Conn), listeners: make(map[io.Closer]struct{}), packets: make(map[io.Closer]struct{}), idleWake: make(chan struct{}, 1),
 	}
-	s.closeOnce = sync.OnceValue(s.close)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.openResources(); err != nil {
 		s.freeResources()
@@ -125,17 +132,16 @@ func (s *Stack) freeResources() (err error) {
 	return err
 }
 
-// Close resets all connections and closes the stack. For an orderly end close the connections and
-// call [Stack.Shutdown] instead. Close is idempotent; concurrent calls wait and return the same error.
-func (s *Stack) Close() error {
-	if !s.isOpen() {
-		return nil
-	}
-	return s.closeOnce()
-}
-
 // isOpen reports whether New created s. A nil or zero Stack behaves as a closed one.
-func (s *Stack) isOpen() bool { return s != nil && s.closeOnce != nil }
+func (s *Stack) isOpen() bool { return s != nil && s.ctx != nil }
+
+// ownAddr returns the address of the device, or the zero Addr of a stack that is not open.
+func (s *Stack) ownAddr() netip.Addr {
+	if !s.isOpen() {
+		return netip.Addr{}
+	}
+	return s.cm.Addr().Addr()
+}
 
 func (s *Stack) isClosed() bool {
 	if !s.isOpen() {
@@ -146,69 +152,15 @@ func (s *Stack) isClosed() bool {
 	return s.closed
 }
 
-func (s *Stack) close() error {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.cancel() // ends listeners and handshakes, so no connection is added
-	s.inUse.Wait()
-	s.goroutines.Wait()
-	s.mu.Lock()
-	conns := slices.Collect(maps.Values(s.conns))
-	packets := slices.Collect(maps.Keys(s.packets))
-	s.mu.Unlock()
-	for _, c := range packets {
-		_ = c.Close()
-	}
-	for _, c := range conns {
-		c.abort() // concurrently, since disconnecting from a failed peer takes long
-	}
-	for _, c := range conns {
-		<-c.done
-	}
-	return s.freeResources()
-}
+var errClosedStack = fmt.Errorf("sdp: stack closed: %w", net.ErrClosed)
 
-// Shutdown closes all listeners, blocks until all closed connections have delivered their data, or
-// failed to, and then closes the stack, which resets the connections that the program has not
-// closed. If ctx is done first, Shutdown closes the stack as well, and the error names the first
-// pending peer and the reason. Shutdown is idempotent. A nil ctx is never done.
-func (s *Stack) Shutdown(ctx context.Context) error {
-	if !s.isOpen() {
-		return errClosedStack
+// closedError returns the error of a call with a stack that is closed, or missing in a Dialer or
+// ListenConfig.
+func (s *Stack) closedError() error {
+	if s == nil {
+		return fmt.Errorf("sdp: field Stack is nil: %w", net.ErrClosed)
 	}
-	s.mu.Lock()
-	listeners := slices.Collect(maps.Keys(s.listeners))
-	s.mu.Unlock()
-	for _, l := range listeners {
-		_ = l.Close() // net.ErrClosed if the program closes it meanwhile
-	}
-	return errors.Join(s.drain(ctx), s.Close())
-}
-
-// drain blocks until all closed connections have delivered their data, or failed to, which the
-// log reports. If ctx is done first, the error names the first pending peer and the reason. A nil
-// ctx is never done.
-func (s *Stack) drain(ctx context.Context) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	s.mu.Lock()
-	var closed []*Conn
-	for _, c := range s.conns {
-		if c.isLingering.Load() {
-			closed = append(closed, c)
-		}
-	}
-	s.mu.Unlock()
-	for _, c := range closed {
-		select {
-		case <-c.done:
-		case <-ctx.Done():
-			return fmt.Errorf("sdp: shutdown: connection to %v: %s: %w", c.remote, c.pendingReason(), ctx.Err())
-		}
-	}
-	return nil
+	return errClosedStack
 }
 
 // acquire registers a user of the adapter, which Close waits for. Unless it returns an error, the
@@ -239,13 +191,33 @@ func (s *Stack) removeConn(c *Conn) {
 	s.mu.Unlock()
 }
 
-var errClosedStack = fmt.Errorf("sdp: stack closed: %w", net.ErrClosed)
+// A region is registered memory of a connection. Large regions are allocated outside of the heap,
+// because thousands of mostly unused buffers would let the garbage grow by their size before the
+// next collection.
+type region struct {
+	verbs.MR
+	free func()
+}
 
-// closedError returns the error of a call with a stack that is closed, or missing in a Dialer or
-// ListenConfig.
-func (s *Stack) closedError() error {
-	if s == nil {
-		return fmt.Errorf("sdp: field Stack is nil: %w", net.ErrClosed)
+// newRegion returns a zeroed region of n bytes.
+func (s *Stack) newRegion(n int, access verbs.AccessFlags) (region, error) {
+	mem, free := pages.Alloc(n)
+	mr, err := s.pd.RegMR(mem, access)
+	if err != nil {
+		free()
+		return region{}, err
 	}
-	return errClosedStack
+	return region{mr, free}, nil
+}
+
+// deregister frees a region. No other user of its memory may remain.
+func (r region) deregister() {
+	if r.Close() == nil {
+		r.free()
+	}
+}
+
+// protocolMemory returns the region in the form that the core uses.
+func (r region) protocolMemory() protocol.Memory {
+	return protocol.Memory{Bytes: r.Bytes(), Addr: r.Addr(), LKey: r.LKey(), RKey: r.RKey()}
 }

@@ -2,8 +2,10 @@ package sdp
 
 import (
 	"iter"
+	"time"
 
 	"github.com/softrnic/softrnic/internal/counters"
+	"github.com/softrnic/softrnic/sdp/internal/protocol"
 )
 
 // Stats are the counters and the current levels of a connection. [Conn.MeasureBufferUse] measures
@@ -55,9 +57,21 @@ type Stats struct {
 	Sinks, SinksCrossed            uint64
 }
 
-// counts are the counters that the core does not have.
-type counts struct {
-	stalls, coalesced uint64
+// All returns an iterator over the names and values of all counters and levels: "bytes_written",
+// "send_used" and so on.
+func (s Stats) All() iter.Seq2[string, uint64] { return counters.All(s) }
+
+// BufferUse is the average use of a connection's buffers over a time, in bytes, of the levels in
+// [Stats].
+type BufferUse struct {
+	Over time.Duration
+
+	// Send is the larger of the use of the local send buffer (bytes not acknowledged) and the
+	// known use of the peer's receive buffer (bytes sent and not read). With NIC only the
+	// adapters know the latter.
+	Send float64
+
+	Receive float64 // arrived and unread
 }
 
 // Stats returns a snapshot, which is constant once the connection is closed.
@@ -80,7 +94,7 @@ func (c *Conn) snapshot() Stats {
 	defer c.mu.Unlock()
 	l := c.core.Levels()
 	s := Stats{
-		FlowControl: FlowControl(c.flowControl), Coalesced: c.counts.coalesced, Stalls: c.counts.stalls,
+		FlowControl: FlowControl(c.flowControl), Coalesced: c.coalesced, Stalls: c.stalls,
 		SendUsed: l.Send, Held: l.Held, ReceiveUsed: l.Receive, BufferSize: l.Size, Credits: l.Credits, Receives: l.Receives,
 	}
 	counters.Add(&s, c.core.Stats())
@@ -90,11 +104,59 @@ func (c *Conn) snapshot() Stats {
 	return s
 }
 
-// All returns an iterator over the names and values of all counters and levels: "bytes_written",
-// "send_used" and so on.
-func (s Stats) All() iter.Seq2[string, uint64] { return counters.All(s) }
-
 // An hwCounter is a queue pair with adapter counters.
 type hwCounter interface {
 	HWCounter(name string) (uint64, bool)
+}
+
+// MeasureBufferUse starts to measure the use of the buffers. stop ends the measurement and returns
+// the result. At most one measurement exists: another call ends the previous one. Each API call
+// reads the clock meanwhile.
+func (c *Conn) MeasureBufferUse() (stop func() BufferUse) {
+	if !c.isOpen() {
+		return func() BufferUse { return BufferUse{} }
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := &meter{began: time.Now()}
+	m.since = m.began
+	m.level = c.core.Levels()
+	c.meter = m
+	return func() BufferUse {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.meter == m {
+			c.recordBufferUse()
+			c.meter = nil
+		}
+		return m.average()
+	}
+}
+
+// recordBufferUse records the current levels if a measurement is active.
+func (c *Conn) recordBufferUse() {
+	if c.meter != nil {
+		c.meter.record(time.Now(), c.core.Levels())
+	}
+}
+
+// A meter integrates buffer levels over time.
+type meter struct {
+	began, since  time.Time
+	level         protocol.Levels // level since the time since
+	send, receive float64         // integral up to the time since, in byte nanoseconds
+}
+
+// record sets the levels from now on.
+func (m *meter) record(now time.Time, l protocol.Levels) {
+	d := float64(now.Sub(m.since))
+	m.send += d * float64(max(m.level.Send, m.level.PeerUsed))
+	m.receive += d * float64(m.level.Receive)
+	m.since, m.level = now, l
+}
+
+func (m *meter) average() BufferUse {
+	elapsed := m.since.Sub(m.began)
+	d := float64(max(elapsed, 1))
+	return BufferUse{Over: elapsed, Send: m.send / d, Receive: m.receive / d}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -31,7 +32,7 @@ const sinkWait = 50 * time.Microsecond
 func (c *Conn) writeDirect(p []byte) (n int, err error) {
 	p = p[:min(len(p), protocol.MaxTransfer)]
 	if c.lastToSink && c.core.PeerSinkLen() == 0 {
-		c.waitForTimeout(waitPeerSink, sinkWait, c.writeDeadline)
+		c.waitForTimeout((*peerSinkOffered)(c), sinkWait, c.writeDeadline)
 	}
 	if c.lastToSink = c.core.PeerSinkLen() > 0; c.lastToSink {
 		return c.writeToSink(p)
@@ -42,7 +43,7 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 	}
 	if !c.core.CanOffer() && c.core.RequestReceiveUpdate() {
 		c.postPending()
-		c.waitForTimeout(waitCanOffer, c.stack.options.OfferTime, c.writeDeadline)
+		c.waitForTimeout((*offerAllowed)(c), c.stack.options.OfferTime, c.writeDeadline)
 	}
 	if !c.core.CanOffer() {
 		return 0, nil
@@ -51,13 +52,13 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 		c.core.Offer(p, mr.Addr(), mr.RKey())
 		c.core.SpillRing() // unread data may block the reply
 		c.postPending()
-		c.waitForTimeout(waitOfferEnd, c.stack.options.OfferTime, c.writeDeadline)
+		c.waitForTimeout((*offerEnded)(c), c.stack.options.OfferTime, c.writeDeadline)
 		answered := !c.core.Offering()
 		if !answered {
 			c.core.CancelOffer()
 			c.postPending()
 		}
-		c.reclaimMemory(waitOfferEnd, len(p))
+		c.reclaimMemory((*offerEnded)(c), len(p))
 		n, _ = c.core.Offered()
 		if answered {
 			c.recordOfferResult(!c.core.OfferRefused())
@@ -89,8 +90,8 @@ func (c *Conn) writeToSink(p []byte) (n int, err error) {
 	mrErr := c.withRegistered(p, 0, func(mr verbs.MR) {
 		c.core.WritePeerSink(mr.SGE(0, len(p)))
 		c.postPending()
-		c.waitFor(waitSinkWrite, c.writeDeadline)
-		c.reclaimMemory(waitSinkWrite, len(p))
+		c.waitFor((*peerSinkWritten)(c), c.writeDeadline)
+		c.reclaimMemory((*peerSinkWritten)(c), len(p))
 		n, _ = c.core.PeerSinkWritten()
 	})
 	return n, mrErr
@@ -109,8 +110,8 @@ func (c *Conn) readFromSource(p []byte) (n int, err error) {
 	mrErr := c.withRegistered(p, verbs.AccessLocalWrite, func(mr verbs.MR) {
 		c.core.ReadPeerSource(mr.SGE(0, len(p)))
 		c.postPending()
-		c.waitFor(waitSourceRead, c.readDeadline)
-		c.reclaimMemory(waitSourceRead, len(p))
+		c.waitFor((*sourceRead)(c), c.readDeadline)
+		c.reclaimMemory((*sourceRead)(c), len(p))
 		n, _ = c.core.PeerSourceRead()
 	})
 	c.lastZeroCopy = true
@@ -137,43 +138,71 @@ func (c *Conn) offerSink(p []byte) (n int, err error) {
 	mrErr := c.withRegistered(p, verbs.AccessLocalWrite|verbs.AccessRemoteWrite, func(mr verbs.MR) {
 		c.core.OfferSink(mr.Addr(), mr.RKey(), len(p))
 		c.postPending()
-		c.waitFor(waitSinkData, c.readDeadline)
+		c.waitFor((*sinkFilled)(c), c.readDeadline)
 		if c.core.SinkActive() {
 			c.core.CancelSink()
 			c.postPending()
 		}
-		c.reclaimMemory(waitSinkEnd, len(p))
+		c.reclaimMemory((*sinkEnded)(c), len(p))
 		n, _ = c.core.SinkWritten()
 	})
 	c.lastZeroCopy = n > 0
 	return n, mrErr
 }
 
-// waitForTimeout waits for w, at most for timeout and until d expires.
-func (c *Conn) waitForTimeout(w waitCond, timeout time.Duration, d *deadline) {
-	limit := newDeadline()
-	limit.set(time.Now().Add(timeout))
-	stop := d.ctx.AfterFunc(limit.ctx.Cancel)
-	c.waitFor(w, limit)
-	stop()
-	limit.set(time.Time{})
-}
-
-// returnTime is the time that a peer has to return lent memory, 1 minute plus 1 s per MiB.
-const returnTime = time.Minute
-
 // reclaimMemory waits, regardless of deadlines, until lent memory of the given length belongs to
 // the application again: until the peer has replied or its adapter has failed. A live peer that
 // does not reply in time violates the protocol, and the connection is reset.
-func (c *Conn) reclaimMemory(w waitCond, bytes int) {
-	if c.isMet(w) {
+func (c *Conn) reclaimMemory(w progress.Waitable, bytes int) {
+	if w.Ready() {
 		return
 	}
 	timeout := c.stack.returnTime + time.Duration(bytes>>20)*time.Second
 	c.waitForTimeout(w, timeout, c.endDeadline)
-	if !c.isMet(w) {
+	if !w.Ready() {
 		c.core.Fail(fmt.Errorf("%w: lent memory not returned within %v of the request", ErrProtocol, timeout))
 		_ = c.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // the adapter no longer accesses the memory
 		c.progress.Notify()
 	}
 }
+
+// Conditions of zero-copy transfers. Those for lent memory do not end with CloseRead, CloseWrite
+// or Close, because the memory must be reclaimed first.
+type (
+	peerSinkOffered Conn // the peer has offered memory
+	offerAllowed    Conn // a SrcAvail may be sent, or is not needed
+	offerEnded      Conn // the SrcAvail is complete, or a SinkAvail precedes it
+	peerSinkWritten Conn // the RDMA WRITE is complete
+	sourceRead      Conn // the RDMA READ is complete
+	sinkFilled      Conn // data for the SinkAvail has arrived, or CloseRead was called
+	sinkEnded       Conn // the SinkAvail is complete
+)
+
+// Ready implements progress.Waitable.
+func (c *peerSinkOffered) Ready() bool {
+	return c.core.Err() != nil || c.closed || c.writeShut || c.core.PeerSinkLen() > 0
+}
+
+// Ready implements progress.Waitable.
+func (c *offerAllowed) Ready() bool {
+	return c.core.Err() != nil || c.core.CanOffer() || c.core.PeerSinkLen() > 0
+}
+
+// Ready implements progress.Waitable.
+func (c *offerEnded) Ready() bool {
+	return c.core.Err() != nil || !c.core.Offering() || c.core.PeerSinkLen() > 0
+}
+
+// Ready implements progress.Waitable.
+func (c *peerSinkWritten) Ready() bool { return c.core.Err() != nil || !c.core.WritingPeerSink() }
+
+// Ready implements progress.Waitable.
+func (c *sourceRead) Ready() bool { return c.core.Err() != nil || !c.core.ReadingPeerSource() }
+
+// Ready implements progress.Waitable.
+func (c *sinkFilled) Ready() bool {
+	return c.closed || c.readShut || (*sinkEnded)(c).Ready()
+}
+
+// Ready implements progress.Waitable.
+func (c *sinkEnded) Ready() bool { return c.core.Err() != nil || !c.core.SinkActive() }

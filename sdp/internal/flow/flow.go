@@ -104,8 +104,5 @@ type Receiver interface {
 	Receives() int
 }
 
-// Protocol violations by the peer.
-var (
-	ErrOverrun   = errors.New("flow: message exceeds the free receive buffer")
-	ErrMisplaced = errors.New("flow: ring write not contiguous with the last message")
-)
+// ErrOverrun reports a message that the peer was not allowed to send.
+var ErrOverrun = errors.New("flow: message exceeds the free receive buffer")

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"cmp"
+	"errors"
 	"math"
 )
 
@@ -223,6 +224,10 @@ type RingReceiver interface {
 	// old ring has been read. Then the old ring's memory is unused.
 	ChangingRing() bool
 }
+
+// ErrMisplaced reports data at another place of the ring than behind the last message, a protocol
+// violation by the peer.
+var ErrMisplaced = errors.New("flow: ring write not contiguous with the last message")
 
 // A recvRing is the receive buffer of the modes in which the peer writes to a ring. During a ring
 // change it has two rings.

@@ -24,7 +24,7 @@ func (s *Stack) ListenPacket(network, address string) (net.PacketConn, error) {
 	if s.isClosed() {
 		return nil, openError("listen", network, netip.AddrPort{}, errClosedStack)
 	}
-	at, err := s.listenAddr(context.Background(), "udp", network, address)
+	at, err := resolveListenAddr(context.Background(), s.ownAddr(), "udp", network, address)
 	if err != nil {
 		return nil, openError("listen", network, at, err)
 	}
@@ -38,7 +38,7 @@ func (s *Stack) ListenPacket(network, address string) (net.PacketConn, error) {
 func (s *Stack) listenPacketPort(port uint16) (*PacketConn, error) {
 	c, err := s.listenPacket(port)
 	if err != nil {
-		return nil, s.listenError(port, err)
+		return nil, listenError(netip.AddrPortFrom(s.ownAddr(), port), err)
 	}
 	return c, nil
 }
@@ -49,7 +49,7 @@ func (s *Stack) listenPacket(port uint16) (_ *PacketConn, err error) {
 	}
 	defer s.inUse.Done()
 	c := &PacketConn{stack: s, readDeadline: newDeadline(), writeDeadline: newDeadline()}
-	c.peers = newPeers(c)
+	c.peers = newPeerCache(s, &c.writing)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.freeResources())
@@ -62,6 +62,7 @@ func (s *Stack) listenPacket(port uint16) (_ *PacketConn, err error) {
 		return nil, err
 	}
 	c.local = Addr{c.sidrListener.Addr()}
+	c.peers.localPort, c.peers.qpn = c.local.Port(), c.qp.Num()
 	s.addPacketConn(c)
 	c.work.Go(c.serveSIDR)
 	return c, nil

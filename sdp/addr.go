@@ -5,11 +5,29 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/softrnic/softrnic/internal/hostaddr"
 )
+
+// An Addr is the address of one side of a connection: the adapter's IP address and a port of
+// SDP's own port space.
+type Addr struct{ netip.AddrPort }
+
+// Network returns "sdp".
+func (Addr) Network() string { return network }
+
+// errAddrNotAvailable is the error of package net for a foreign address.
+var errAddrNotAvailable = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRNOTAVAIL}
+
+// network is the network name in addresses and errors.
+const network = "sdp"
+
+// defaultUDPPort is the UDP port of an adapter that announces no other.
+const defaultUDPPort = 4791
 
 // checkNetwork accepts "sdp" and the names of the networks of proto, "tcp" or "udp", which
 // programs written for that protocol pass on.
@@ -21,32 +39,14 @@ func checkNetwork(proto, name string) error {
 	return net.UnknownNetworkError(name)
 }
 
-// resolveDialAddr parses an address to dial. It ignores the zone of a link-local address: packets
-// leave by the interface that has the adapter's address.
-func (s *Stack) resolveDialAddr(ctx context.Context, network, address string) (netip.AddrPort, error) {
-	host, port, err := splitHostPort(ctx, "tcp", network, address)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	if host == "" {
-		return netip.AddrPort{}, &net.AddrError{Err: "missing host; give the peer's adapter, for example 192.0.2.1" + address + "; Listener.Addr has it", Addr: address}
-	}
-	ips, err := s.lookupHost(ctx, network, host)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	return netip.AddrPortFrom(ips[0], port), nil
-}
-
-// listenAddr parses an address to listen at. Its host may be omitted and must otherwise be the
+// resolveListenAddr parses an address to listen at. Its host may be omitted and must otherwise be the
 // adapter's. It returns the adapter's address, or with syscall.EADDRNOTAVAIL the foreign one.
 // proto is "tcp" or "udp" and determines the names of networks and services. A nil ctx is never
 // done.
-func (s *Stack) listenAddr(ctx context.Context, proto, network, address string) (netip.AddrPort, error) {
+func resolveListenAddr(ctx context.Context, own netip.Addr, proto, network, address string) (netip.AddrPort, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	own := s.cm.Addr().Addr()
 	host, port, err := splitHostPort(ctx, proto, network, address)
 	if err != nil {
 		return netip.AddrPort{}, err
@@ -54,7 +54,7 @@ func (s *Stack) listenAddr(ctx context.Context, proto, network, address string) 
 	if host == "" {
 		return netip.AddrPortFrom(own, port), nil
 	}
-	ips, err := s.lookupHost(ctx, network, host)
+	ips, err := lookupHost(ctx, own, network, host)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -79,7 +79,7 @@ func splitHostPort(ctx context.Context, proto, network, address string) (host st
 
 // lookupHost returns at least one address of a host: for a name, those of the adapter's IP
 // version. It returns an error if a name such as "tcp4" or "udp6" requires the other IP version.
-func (s *Stack) lookupHost(ctx context.Context, network, host string) ([]netip.Addr, error) {
+func lookupHost(ctx context.Context, own netip.Addr, network, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		ip = hostaddr.Canonical(ip)
 		if strings.HasSuffix(network, "4") && ip.Is6() || strings.HasSuffix(network, "6") && ip.Is4() {
@@ -88,7 +88,7 @@ func (s *Stack) lookupHost(ctx context.Context, network, host string) ([]netip.A
 		return []netip.Addr{ip}, nil
 	}
 	family := "ip4"
-	if s.cm.Addr().Addr().Is6() {
+	if own.Is6() {
 		family = "ip6"
 	}
 	if strings.HasSuffix(network, "4") && family == "ip6" || strings.HasSuffix(network, "6") && family == "ip4" {

@@ -10,6 +10,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
+// setEstablished records that the peer has accepted. From then on the connection ends by
+// teardown, and with the stack.
+func (c *Conn) setEstablished(conn *cm.Conn) {
+	c.cmConn, c.local, c.remote = conn, Addr{conn.LocalAddr()}, Addr{conn.RemoteAddr()}
+	c.stack.addConn(c)
+}
+
 // newConn allocates the resources of a connection and its core, and stores the memory in cfg.
 // postInitialReceives posts the receives.
 func (s *Stack) newConn(cfg *protocol.Config) (c *Conn, err error) {
@@ -19,9 +26,6 @@ func (s *Stack) newConn(cfg *protocol.Config) (c *Conn, err error) {
 		endDeadline: newDeadline(), readDeadline: newDeadline(), writeDeadline: newDeadline(), urgentSignal: make(chan struct{}, 1),
 	}
 	c.progress = progress.New(&c.mu, (*source)(c))
-	for w := range c.waits {
-		c.waits[w] = connWait{c, waitCond(w)}
-	}
 	defer func() {
 		if err != nil {
 			c.freeResources()
@@ -59,11 +63,14 @@ func (s *Stack) newConn(cfg *protocol.Config) (c *Conn, err error) {
 	return c, nil
 }
 
-// setEstablished records that the peer has accepted. From then on the connection ends by
-// teardown, and with the stack.
-func (c *Conn) setEstablished(conn *cm.Conn) {
-	c.cmConn, c.local, c.remote = conn, Addr{conn.LocalAddr()}, Addr{conn.RemoteAddr()}
-	c.stack.addConn(c)
+// registerRegion allocates the next region of a connection.
+func (c *Conn) registerRegion(n int, access verbs.AccessFlags) (protocol.Memory, error) {
+	r, err := c.stack.newRegion(n, access)
+	if err != nil {
+		return protocol.Memory{}, err
+	}
+	c.regions = append(c.regions, r)
+	return r.protocolMemory(), nil
 }
 
 // postInitialReceives posts the first receives. It is the Prepare function of package cm.
@@ -73,4 +80,34 @@ func (c *Conn) postInitialReceives(verbs.QP) error {
 	_, err := c.qp.PostRecv(c.core.Receives())
 	c.core.ClearPosted()
 	return err
+}
+
+// startCore starts the data transfer with the negotiated parameters.
+func (c *Conn) startCore(p protocol.Peer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flowControl = p.FlowControl
+	c.core.Start(p)
+	c.postPending()
+	c.applyKeepAlive()
+	c.cmConn.AfterDone(c.handleDisconnected)
+	c.exitCall()
+}
+
+// handleDisconnected runs when the peer or its host has ended the connection.
+func (c *Conn) handleDisconnected() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tornDown {
+		return
+	}
+	if c.progress.Leading() {
+		// Flush errors wake the polling call. Post a receive in case none is posted.
+		_, _ = c.qp.PostRecv([]verbs.RecvWR{{}})
+		return
+	}
+	c.pollCompletions() // handle the data that arrived before
+	c.core.PeerDisconnected(c.cmConn.Err())
+	c.progress.Notify()
+	c.teardownIfDone()
 }

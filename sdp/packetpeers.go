@@ -28,20 +28,27 @@ const (
 // A peerCache maps the addresses of peers to their queue pairs, which SIDR resolves. Entries are
 // refreshed in the background; no datagram waits for that.
 type peerCache struct {
-	conn   *PacketConn
-	ctx    context.Context // canceled with the connection
-	cancel context.CancelFunc
+	cm        *cm.Manager
+	pd        verbs.PD
+	localPort uint16          // of the connection
+	qpn       uint32          // of its queue pair
+	sending   *sync.Mutex     // PacketConn.writing, held while a datagram is posted
+	ctx       context.Context // canceled with the connection
+	cancel    context.CancelFunc
+	queries   sync.WaitGroup
 
 	mu      sync.Mutex
-	byAddr  map[netip.AddrPort]*peer
-	lru     list.List // of *peer, most recently used first
+	byAddr  map[netip.AddrPort]*packetPeer
+	lru     list.List // of *packetPeer, most recently used first
 	limit   int       // maximum number of peers
 	stopped bool      // no more queries
+
+	asked, refused uint64 // see PacketStats
 }
 
-// A peer is the destination of datagrams. Its fields are guarded by peerCache.mu, except as
+// A packetPeer is the destination of datagrams. Its fields are guarded by peerCache.mu, except as
 // noted; err is constant once ready is closed.
-type peer struct {
+type packetPeer struct {
 	addr     netip.AddrPort
 	lruElem  *list.Element
 	udpPort  uint16 // of the peer's adapter, if known
@@ -52,22 +59,23 @@ type peer struct {
 	answeredAt time.Time     // time of the last reply
 	querying   bool
 
-	// Guarded by PacketConn.writing.
+	// Guarded by peerCache.sending.
 	ah        verbs.AH
 	qpn, qkey uint32
 	evicted   bool // removed from the cache
 }
 
-func newPeers(c *PacketConn) *peerCache {
-	p := &peerCache{conn: c, byAddr: make(map[netip.AddrPort]*peer), limit: maxPeers}
-	p.ctx, p.cancel = context.WithCancel(c.stack.ctx)
+// newPeerCache returns the cache of a PacketConn. localPort and qpn must be set before its use.
+func newPeerCache(stack *Stack, sending *sync.Mutex) *peerCache {
+	p := &peerCache{cm: stack.cm, pd: stack.pd, sending: sending, byAddr: make(map[netip.AddrPort]*packetPeer), limit: maxPeers}
+	p.ctx, p.cancel = context.WithCancel(stack.ctx)
 	p.lru.Init()
 	return p
 }
 
-// resolve returns the peer at addr, and waits for its resolution if necessary.
-func (s *peerCache) resolve(m *cancelctx.Context, addr netip.AddrPort) (*peer, error) {
-	p, dropped := s.lookup(addr)
+// resolvePeer returns the peer at addr, and waits for its resolution if necessary.
+func (s *peerCache) resolvePeer(m *cancelctx.Context, addr netip.AddrPort) (*packetPeer, error) {
+	p, dropped := s.lookupPeer(addr)
 	s.destroyPeers(dropped)
 	select {
 	case <-p.ready:
@@ -79,15 +87,15 @@ func (s *peerCache) resolve(m *cancelctx.Context, addr netip.AddrPort) (*peer, e
 	return p, p.err
 }
 
-// lookup returns the cache entry for addr, starts a query if one is due, and returns evicted
+// lookupPeer returns the cache entry for addr, starts a query if one is due, and returns evicted
 // peers for destroyPeers.
-func (s *peerCache) lookup(addr netip.AddrPort) (p *peer, dropped []*peer) {
+func (s *peerCache) lookupPeer(addr netip.AddrPort) (p *packetPeer, dropped []*packetPeer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p = s.byAddr[addr]
 	if p != nil && p.err != nil && !p.querying && time.Since(p.answeredAt) > failedPeerTime {
 		dropped = append(dropped, p)
-		s.remove(p)
+		s.removePeer(p)
 		p = nil
 	}
 	if p == nil {
@@ -96,42 +104,42 @@ func (s *peerCache) lookup(addr netip.AddrPort) (p *peer, dropped []*peer) {
 	s.lru.MoveToFront(p.lruElem)
 	if !s.stopped && !p.querying && (p.answeredAt.IsZero() || p.err == nil && time.Since(p.answeredAt) > peerTime) {
 		p.querying = true
-		s.conn.work.Go(func() { s.query(p) })
+		s.queries.Go(func() { s.queryPeer(p) })
 	}
 	return p, append(dropped, s.evictExcess()...)
 }
 
 // addPeer adds an unresolved peer. s.mu must be held.
-func (s *peerCache) addPeer(addr netip.AddrPort) *peer {
-	p := &peer{addr: addr, ready: make(chan struct{})}
+func (s *peerCache) addPeer(addr netip.AddrPort) *packetPeer {
+	p := &packetPeer{addr: addr, ready: make(chan struct{})}
 	p.lruElem = s.lru.PushFront(p)
 	s.byAddr[addr] = p
 	return p
 }
 
 // evictExcess removes the least recently used peers beyond the limit. s.mu must be held.
-func (s *peerCache) evictExcess() (list []*peer) {
+func (s *peerCache) evictExcess() (list []*packetPeer) {
 	for len(s.byAddr) > s.limit {
-		p := s.lru.Back().Value.(*peer)
-		s.remove(p)
+		p := s.lru.Back().Value.(*packetPeer)
+		s.removePeer(p)
 		list = append(list, p)
 	}
 	return list
 }
 
-// remove removes a peer from the cache. s.mu must be held.
-func (s *peerCache) remove(p *peer) {
+// removePeer removes a peer from the cache. s.mu must be held.
+func (s *peerCache) removePeer(p *packetPeer) {
 	delete(s.byAddr, p.addr)
 	s.lru.Remove(p.lruElem)
 }
 
 // destroyPeers destroys the address handles of removed peers.
-func (s *peerCache) destroyPeers(list []*peer) {
+func (s *peerCache) destroyPeers(list []*packetPeer) {
 	if len(list) == 0 {
 		return
 	}
-	s.conn.writing.Lock()
-	defer s.conn.writing.Unlock()
+	s.sending.Lock()
+	defer s.sending.Unlock()
 	for _, p := range list {
 		p.evicted = true
 		if p.ah != nil {
@@ -141,30 +149,27 @@ func (s *peerCache) destroyPeers(list []*peer) {
 	}
 }
 
-// query resolves a peer by SIDR.
-func (s *peerCache) query(p *peer) {
+// queryPeer resolves a peer by SIDR.
+func (s *peerCache) queryPeer(p *packetPeer) {
 	ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
 	defer cancel()
 	s.mu.Lock()
 	udpPort := p.udpPort
 	s.mu.Unlock()
-	c := s.conn
-	at, err := c.stack.cm.DialUD(ctx, p.addr, cm.UDDialOptions{
-		UDPPort: udpPort, LocalPort: c.local.Port(),
-		PrivateData: binary.BigEndian.AppendUint32(nil, c.qp.Num()),
+	at, err := s.cm.DialUD(ctx, p.addr, cm.UDDialOptions{
+		UDPPort: udpPort, LocalPort: s.localPort,
+		PrivateData: binary.BigEndian.AppendUint32(nil, s.qpn),
 	})
 	if err == nil {
 		err = s.setAddress(p, at)
 	}
-	c.mu.Lock()
-	c.stats.Asked++
-	if err != nil {
-		c.stats.Refused++
-	}
-	c.mu.Unlock()
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.asked++
+	if err != nil {
+		s.refused++
+	}
 	first := p.answeredAt.IsZero()
 	p.querying, p.answeredAt, p.err = false, time.Now(), queryError(err)
 	if err == nil {
@@ -176,13 +181,13 @@ func (s *peerCache) query(p *peer) {
 }
 
 // setAddress sets the destination of datagrams to a peer.
-func (s *peerCache) setAddress(p *peer, at *cm.UDPeer) error {
-	ah, err := s.conn.stack.pd.CreateAH(at.AH)
+func (s *peerCache) setAddress(p *packetPeer, at *cm.UDPeer) error {
+	ah, err := s.pd.CreateAH(at.AH)
 	if err != nil {
 		return err
 	}
-	s.conn.writing.Lock()
-	defer s.conn.writing.Unlock()
+	s.sending.Lock()
+	defer s.sending.Unlock()
 	if p.evicted {
 		return ah.Close()
 	}
@@ -214,10 +219,10 @@ func queryError(err error) error {
 // Another queue pair than before means that the peer has restarted.
 func (s *peerCache) handlePeerQuery(addr netip.AddrPort, udpPort uint16, qpn uint32) {
 	s.mu.Lock()
-	var dropped []*peer
+	var dropped []*packetPeer
 	p := s.byAddr[addr]
 	if p != nil && p.knownQPN != 0 && p.knownQPN != qpn {
-		s.remove(p)
+		s.removePeer(p)
 		dropped = append(dropped, p)
 		p = nil
 	}
@@ -232,8 +237,12 @@ func (s *peerCache) handlePeerQuery(addr netip.AddrPort, udpPort uint16, qpn uin
 	s.destroyPeers(dropped)
 }
 
-// defaultUDPPort is the UDP port of an adapter that announces no other.
-const defaultUDPPort = 4791
+// queryCounts returns the number of SIDR requests sent, and of those that failed.
+func (s *peerCache) queryCounts() (asked, refused uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked, s.refused
+}
 
 // stop cancels outstanding queries and prevents new ones.
 func (s *peerCache) stop() {
@@ -243,12 +252,13 @@ func (s *peerCache) stop() {
 	s.cancel()
 }
 
-// close removes all peers.
+// close waits for the queries that stop has canceled, and removes all peers.
 func (s *peerCache) close() {
+	s.queries.Wait()
 	s.mu.Lock()
-	var dropped []*peer
+	var dropped []*packetPeer
 	for _, p := range s.byAddr {
-		s.remove(p)
+		s.removePeer(p)
 		dropped = append(dropped, p)
 	}
 	s.mu.Unlock()
