@@ -8,6 +8,9 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/collective"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
+	"github.com/softrnic/softrnic/mpi/internal/detector"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
@@ -55,7 +58,7 @@ func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func())
 
 // Vanish ends the rank's communication without a message to the others.
 func (w World) Vanish() {
-	w.world.detector.stop()
+	w.world.detector.Stop()
 	w.world.windows.Stop()
 	if w.world.dev != nil {
 		_ = w.world.dev.Close()
@@ -68,7 +71,7 @@ func (w World) Vanish() {
 const LostReason = "the test is over"
 
 // DepartEarly has the rank leave the job like a rank whose last barrier has failed.
-func (w World) DepartEarly(why error) { w.world.departEarly(why, w.world.o.GiveUp) }
+func (w World) DepartEarly(why error) { w.world.detector.AnnounceDeparture(why, w.world.o.GiveUp) }
 
 // Unexpected polls the network once and returns the number of unexpected messages.
 func (w World) Unexpected() (n int) {
@@ -90,27 +93,29 @@ func (w World) Lose() {
 
 // SetAlarm sets the time after which a wait is reported without a request.
 func (w World) SetAlarm(d time.Duration) {
-	w.base.Engine.Do(func(*protocol.Core) { w.world.detector.alarm = d })
+	w.base.Engine.Do(func(*protocol.Core) { w.world.detector.Alarm = d })
 }
 
 // DetectorTimes returns the sample interval, the alarm time and the reply timeout of a
 // detector.
 func DetectorTimes(o Options) (every, alarm, patience time.Duration) {
-	l := newDeadlockDetector(&job{o: o})
-	return l.interval, l.alarm, l.replyTimeout
+	t := detector.New(detector.Config{Watchdog: o.Watchdog}).Times
+	return t.Interval, t.Alarm, t.ReplyTimeout
 }
 
 // SetPatience sets the timeout for the states of other ranks.
 func (w World) SetPatience(d time.Duration) {
-	w.base.Engine.Do(func(*protocol.Core) { w.world.detector.replyTimeout = d })
+	w.base.Engine.Do(func(*protocol.Core) { w.world.detector.ReplyTimeout = d })
 }
 
 // StopDetector stops the deadlock detector, so that this rank does not reply to queries.
-func (w World) StopDetector() { w.world.detector.stop() }
+func (w World) StopDetector() { w.world.detector.Stop() }
 
-// Raise raises the alarm of a wait.
+// Raise raises the alarm of a wait at another rank than 0.
 func (w World) Raise() {
-	w.base.Engine.Do(func(core *protocol.Core) { w.world.detector.raiseAlarm(core, reasonDeadlock) })
+	w.base.Engine.Do(func(core *protocol.Core) {
+		w.world.detector.SendPacket(core, 0, envelope.Header{Tag: deadlock.PacketAlarm}, nil)
+	})
 }
 
 // Address returns the address at which a rank listens on a net.
@@ -128,5 +133,5 @@ func Late(c *Comm) error {
 // GiveUps returns the times after which the fabrics report a silent rank as lost.
 func GiveUps(o Options) (ud, tcp time.Duration, rdmaTimeout time.Duration, rdmaRetries int, pause time.Duration) {
 	o.fillTimeouts()
-	return o.UD.GiveUp, o.TCP.GiveUp, o.RDMA.Connect.AckTimeout, o.RDMA.Retries, o.maxProbeInterval()
+	return o.UD.GiveUp, o.TCP.GiveUp, o.RDMA.Connect.AckTimeout, o.RDMA.Retries, detector.New(detector.Config{GiveUp: o.GiveUp}).MaxProbeInterval
 }

@@ -75,18 +75,18 @@ func (j *job) finalize(ctx context.Context) error {
 // If the flush or the barrier fails, the rank does not join the fence, where the others wait for
 // it, but announces its departure.
 func (j *job) synchronizeLast(ctx context.Context) (fenced bool, err error) {
-	if err = j.detector.flushPackets(ctx, nil); err == nil {
+	if err = j.detector.Flush(ctx, j.comm.Name()); err == nil {
 		err = j.comm.runBlocking(collective.FinalizeOp())
 	}
 	if ended := context.Cause(ctx); err != nil && ended != nil {
-		j.departEarly(ended, min(departTimeout, j.o.GiveUp))
+		j.detector.AnnounceDeparture(ended, min(departTimeout, j.o.GiveUp))
 		return true, err
 	}
 	if err != nil {
-		j.departEarly(err, j.o.GiveUp)
+		j.detector.AnnounceDeparture(err, j.o.GiveUp)
 		return true, err
 	}
-	j.detector.stop() // ranks that exit from now on are not failures
+	j.detector.Stop() // ranks that exit from now on are not failures
 	j.eng.FailAll()
 	err = j.waitLastFence(ctx)
 	return !errors.Is(err, ErrLost), err
@@ -95,29 +95,6 @@ func (j *job) synchronizeLast(ctx context.Context) (fenced bool, err error) {
 // departTimeout is the maximum time to wait for the replies to the departure of a rank whose
 // context has ended.
 const departTimeout = time.Second
-
-// departEarly fails all requests of this rank and announces to the others why it leaves the
-// job before them. It returns when they have replied and all ranks know the mismatches that
-// this rank has found, after timeout at the latest.
-func (j *job) departEarly(cause error, timeout time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	j.detector.stop()
-	j.eng.FailAll()
-	if j.eng.Wait(ctx, noTransfers{j.eng.Core()}) == nil {
-		_ = j.detector.flushPackets(ctx, cause)
-	}
-}
-
-// noTransfers is the condition that no RDMA of this rank's requests is in flight: ranks that
-// know of the departure may reuse their memory.
-type noTransfers struct{ core *protocol.Core }
-
-// Ready implements engine.Waitable.
-func (n noTransfers) Ready() bool {
-	_, _, inFlight := n.core.Pending()
-	return inFlight == 0
-}
 
 // A fenceWait is the condition that the last fence is complete.
 type fenceWait struct {
@@ -138,11 +115,7 @@ func (j *job) waitLastFence(ctx context.Context) error {
 	defer cancel()
 	ctx, cancelFence := context.WithCancelCause(ctx)
 	defer cancelFence(nil)
-	j.eng.Do(func(*protocol.Core) {
-		if j.detector.cancelFence = cancelFence; j.detector.departed != nil {
-			cancelFence(j.detector.departed)
-		}
-	})
+	j.detector.OnDeparture(cancelFence)
 	f := &fenceWait{}
 	go func() {
 		err := j.manager.Fence(ctx)

@@ -245,6 +245,3 @@ func ackTimeout(silence time.Duration) time.Duration {
 	}
 	return t
 }
-
-// maxProbeInterval is the maximum time between two liveness probes of a rank.
-func (o *Options) maxProbeInterval() time.Duration { return max(o.GiveUp/5, sampleInterval) }

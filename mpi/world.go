@@ -13,6 +13,8 @@ import (
 	"github.com/softrnic/softrnic/internal/rankaddr"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/collective"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
+	"github.com/softrnic/softrnic/mpi/internal/detector"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
@@ -47,7 +49,7 @@ type job struct {
 	contexts *contextIDs
 	calls    *collective.Job
 	windows  *onesided.Table
-	detector *deadlockDetector
+	detector *detector.Detector
 
 	finalized atomic.Bool
 
@@ -118,12 +120,13 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 	})
 	if err == nil {
 		w.windows = onesided.NewTable(onesided.Config{Engine: w.eng, Direct: o.OneSided == Direct})
-		w.detector = newDeadlockDetector(w)
+		w.detector = detector.New(detector.Config{Engine: w.eng, Watchdog: o.Watchdog, GiveUp: o.GiveUp, Report: o.Report, Signal: o.reportSignal})
 		calls := collective.Options{Check: o.Check, Choices: o.choices}
 		if w.eng.Fabric() != nil {
 			calls.Transports = o.transportsFor(size)
 		}
 		w.calls = collective.NewJob(w.eng, w.detector, calls)
+		w.detector.AttachCalls(w.calls)
 		where := &rankLocations{manager: o.Manager}
 		w.eng.Do(func(core *protocol.Core) { // before the fence: packets of others may arrive right after it
 			core.OnNotify, core.RankName = w.calls.HandleNotify, where.lookup
@@ -141,10 +144,10 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 	}
 	w.comm = w.newComm("world", worldID, nil, rank, size, nil)
 	w.self = w.newComm("self", selfID, []int{rank}, 0, 1, nil)
-	w.detector.start()
+	w.detector.Start()
 	if o.ConnectAll && size > 1 {
 		if err := w.connectAll(ctx); err != nil {
-			w.departEarly(err, o.GiveUp)
+			w.detector.AnnounceDeparture(err, o.GiveUp)
 			w.releaseResources(ctx)
 			return nil, err
 		}
@@ -177,15 +180,15 @@ func (j *job) exchangeProcessInfo(ctx context.Context) (err error) {
 // handleActive implements protocol.Core.Handler: it dispatches active messages to the deadlock
 // detector and to the windows.
 func (j *job) handleActive(from int, h *envelope.Header, payload []byte) error {
-	if h.Context == worldID {
-		return j.detector.handlePacket(from, h, payload)
+	if h.Context == deadlock.PacketContext {
+		return j.detector.HandlePacket(from, h, payload)
 	}
 	return j.windows.HandlePacket(from, h, payload)
 }
 
 // onRankLost implements protocol.Core.OnPeerFailed.
 func (j *job) onRankLost(rank int) {
-	j.detector.onRankLost(j.eng.Core(), rank)
+	j.detector.HandleRankLost(rank)
 	j.windows.OnRankLost(rank)
 }
 
@@ -207,7 +210,7 @@ func (j *job) releaseResources(ctx context.Context) (err error) {
 	j.finalized.Store(true)
 	if j.eng != nil {
 		if j.detector != nil {
-			j.detector.stop()
+			j.detector.Stop()
 		}
 		j.windows.Stop()
 		err = j.eng.Close(ctx)
@@ -219,6 +222,24 @@ func (j *job) releaseResources(ctx context.Context) (err error) {
 		err = errors.Join(err, j.dev.Close())
 	}
 	return err
+}
+
+// Report queries the state of all ranks and returns a report: the calls in which they wait and
+// for which ranks, deadlocks, collective calls that do not match, and messages without a
+// receive. It names ranks that do not reply within 3 s. The other ranks continue meanwhile.
+// Report ends when ctx ends; a nil ctx never ends.
+func (w World) Report(ctx context.Context) (string, error) {
+	if w.isNull() {
+		return "", w.fail("report", "", errNullComm)
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	text, err := w.world.detector.Report(ctx)
+	if err != nil {
+		return "", w.fail("report", "", err)
+	}
+	return text, nil
 }
 
 // Abort ends all processes of the job (MPI_Abort).

@@ -19,13 +19,13 @@ import (
 //     sequence number: one that waits for it, one that expects nothing from its sender, one
 //     that is complete, or one that has not started yet and is compared then.
 //   - In shared memory each rank sees the signatures of all others (collective_wait.go).
-//   - A waiter sends liveness probes to the rank that it waits for (liveness.go), with
+//   - A waiter sends liveness probes to the rank that it waits for (package detector), with
 //     the signature of its call. A rank that has completed that call replies so; messages
 //     that have not arrived from it by then never will.
 //
 // The rank that finds a mismatch notifies all other ranks of the communicator. Calls of that
 // sequence number fail at all ranks; where the call is complete already, the next call fails,
-// or Finalize, before which all ranks flush (finalize_flush.go).
+// or Finalize, before which all ranks flush (package detector).
 
 // recentCalls is the number of calls of a communicator that are compared with late or early
 // signatures.

@@ -1,7 +1,10 @@
 package deadlock
 
-// Packets of the detectors of the ranks. They are active messages with the context id of the
-// world, and the type of the packet is their tag.
+// PacketContext is the context id of the packets of the detectors: that of the world.
+const PacketContext = 0
+
+// Packets of the detectors of the ranks (package detector). They are active messages with the
+// context id PacketContext, and the type of the packet is their tag.
 //
 //	packet        ID     Length     payload
 //	Probe         -      -          none: a liveness probe; the acknowledgement by the adapter is the reply

@@ -1,4 +1,4 @@
-package mpi
+package detector
 
 import (
 	"cmp"
@@ -19,6 +19,13 @@ import (
 // A program that polls may compute in between, and then it is not known to be blocked. It
 // counts as blocked only if its tests follow one another closely.
 
+// pollState is the state of the polled conditions of a rank, beside that of each.
+type pollState struct {
+	pollStats  pollStats
+	pollProbes probeSchedule
+	morePolls  bool // there are more polls than the engine records
+}
+
 // pollStats is a decaying sum of engine.PollTime, in seconds and tests.
 type pollStats struct{ total, inside, tests float64 }
 
@@ -27,8 +34,8 @@ const (
 	maxPollGap = 20 * time.Microsecond // from one test to the next, on average, without other work in between
 )
 
-// add adds a round. A round without tests starts anew.
-func (s *pollStats) add(x engine.PollTime) {
+// addRound adds a round. A round without tests starts anew.
+func (s *pollStats) addRound(x engine.PollTime) {
 	if x.Tests == 0 {
 		*s = pollStats{}
 		return
@@ -46,7 +53,7 @@ func (x *waitState) isReady() bool { return x.poll != nil && x.poll.IsReady() }
 
 // checkPolls updates the states of the conditions polled since the last sample, probes the ranks
 // that they depend on and raises the alarm. active reports that the program has made other calls.
-func (d *deadlockDetector) checkPolls(core *protocol.Core, list []engine.PollRecord, more, active bool, now time.Time) {
+func (d *Detector) checkPolls(core *protocol.Core, list []engine.PollRecord, more, active bool, now time.Time) {
 	d.morePolls = more
 	for _, e := range list {
 		if d.waits[e.Key] == nil {
@@ -67,7 +74,7 @@ func (d *deadlockDetector) checkPolls(core *protocol.Core, list []engine.PollRec
 
 // probePolledRanks sends liveness probes to the ranks that polled conditions depend on, as if one
 // call waited for all of them.
-func (d *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) {
+func (d *Detector) probePolledRanks(core *protocol.Core, now time.Time) {
 	var ranks []int
 	for _, x := range d.waits {
 		if x.poll != nil && d.isDue(now.Sub(x.since), sampleInterval) {
@@ -86,7 +93,7 @@ func (d *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) 
 }
 
 // polledCall returns the state of the polled nonblocking call whose goroutine waits in w, or nil.
-func (d *deadlockDetector) polledCall(w engine.Waitable) *waitState {
+func (d *Detector) polledCall(w engine.Waitable) *waitState {
 	if x, ok := w.(deadlock.Background); ok {
 		return d.waits[x.PollKey()]
 	}
@@ -94,13 +101,13 @@ func (d *deadlockDetector) polledCall(w engine.Waitable) *waitState {
 }
 
 // markPolled makes a call one that the program polls.
-func (d *deadlockDetector) markPolled(c *deadlock.Call, x *waitState) {
+func (d *Detector) markPolled(c *deadlock.Call, x *waitState) {
 	c.Aside, c.Polls, c.Busy, c.At = false, true, d.pollStats.isBusy(), callerLine(x.stack)
 }
 
 // describePolls returns the polled conditions as waiting calls, the oldest first. It leaves out
 // those in described and merges conditions of which one is enough.
-func (d *deadlockDetector) describePolls(now time.Time, described map[*waitState]bool) (list []deadlock.Call) {
+func (d *Detector) describePolls(now time.Time, described map[*waitState]bool) (list []deadlock.Call) {
 	for _, x := range d.waits {
 		if !x.polled || described[x] || x.isReady() {
 			continue

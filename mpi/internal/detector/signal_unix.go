@@ -1,6 +1,6 @@
 //go:build unix
 
-package mpi
+package detector
 
 import (
 	"os"
