@@ -95,6 +95,14 @@ func TestExperiments(t *testing.T) {
 			set:   bench.Settings{"senders": "2", "iters": "30", "rounds": "2"},
 			units: map[string][]string{measure.Microseconds: {"udp-block", "copy", "zero-copy"}},
 		},
+		{
+			name: "idle-cost",
+			set:  bench.Settings{"connections": "20", "ranks": "3", "time": "50ms", "late": "50ms", "beside": "nothing"},
+			units: map[string][]string{
+				measure.PercentOfProcessor: {"udp", "device", "tcp", "rc", "sdp", "mpi-rdma", "mpi-shared"},
+				measure.WakeupsPerSecond:   {"udp", "device", "tcp", "rc", "sdp", "mpi-rdma", "mpi-shared"},
+			},
+		},
 		// SDP with all flow control modes, and TCP as the baseline.
 		{
 			name: "sdp-latency",

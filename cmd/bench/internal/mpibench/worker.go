@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/imb"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas/cg"
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas/ep"
@@ -28,6 +30,8 @@ type request struct {
 	IMB    *imbRound `json:",omitempty"`
 	NAS    *nasRound `json:",omitempty"`
 	Memory bool      `json:",omitempty"`
+
+	Late time.Duration `json:",omitempty"` // a barrier that the last rank enters so late
 }
 
 type osuRound struct {
@@ -51,7 +55,8 @@ type reply struct {
 	IMB *imb.Row    `json:",omitempty"`
 	NAS *nas.Report `json:",omitempty"`
 
-	Memory *Memory `json:",omitempty"` // set at every rank
+	Memory *Memory        `json:",omitempty"` // set at every rank
+	Usage  *measure.Usage `json:",omitempty"` // set at every rank but the last
 }
 
 var kernels = map[string]func(*mpi.Comm, nas.Class) (nas.Report, error){"is": is.Run, "cg": cg.Run, "ep": ep.Run}
@@ -86,6 +91,8 @@ func (w rank) serveRequest(_ context.Context, r request) (out reply, err error) 
 		out.NAS, err = w.runNAS(r.NAS)
 	case r.Memory:
 		out.Memory, err = w.measureMemory()
+	case r.Late > 0:
+		out.Usage, err = w.waitForLate(r.Late)
 	default:
 		err = errors.New("mpibench: empty request")
 	}

@@ -46,6 +46,15 @@ func OpenPair(ctx context.Context, c Config) (*Pair, error) {
 	return &Pair{Group: g}, nil
 }
 
+// Usage returns the usage of each side while it waits for d.
+func (p *Pair) Usage(ctx context.Context, d time.Duration) ([]measure.Usage, error) {
+	ends, err := proc.Call[request, reply](ctx, p.Group, request{Idle: true, For: d})
+	if err != nil {
+		return nil, err
+	}
+	return []measure.Usage{ends[0].Usage, ends[1].Usage}, nil
+}
+
 // A targetHandle is the parent's handle of one target on both sides.
 type targetHandle struct {
 	pair *Pair

@@ -19,7 +19,7 @@ const (
 )
 
 // A request opens a target (Ping, Stream, IdleConns or RDM is set), runs a round of it or
-// closes it. Both sides receive the same request.
+// closes it, or measures the process while it is idle. Both sides receive the same request.
 type request struct {
 	Target    int
 	Ping      *PingOptions      `json:",omitempty"`
@@ -28,14 +28,17 @@ type request struct {
 	RDM       *RDMOptions       `json:",omitempty"`
 	Iters     int               `json:",omitempty"`
 	For       time.Duration     `json:",omitempty"`
+	Idle      bool              `json:",omitempty"` // measure the usage of the process for For
 	Close     bool              `json:",omitempty"`
 }
 
-// A reply is the result of a round as measured by rank 0, or the heap growth of IdleConns.
+// A reply is the result of a round as measured by rank 0, or the heap growth of IdleConns or the
+// usage of the process.
 type reply struct {
 	Latency   *measure.Latency `json:",omitempty"`
 	Flow      *Flow            `json:",omitempty"`
 	HeapBytes int64            `json:",omitempty"`
+	Usage     measure.Usage    `json:",omitzero"`
 }
 
 // A runner is a target on one side.
@@ -108,6 +111,9 @@ func (e *side) serveRequest(ctx context.Context, r request) (reply, error) {
 		s, err := openIdleConns(ctx, e, *r.IdleConns)
 		e.targets[r.Target] = s
 		return reply{HeapBytes: s.heapBytes}, err
+	case r.Idle:
+		u, err := measure.IdleUsage(ctx, r.For)
+		return reply{Usage: u}, err
 	case !known:
 		return reply{}, fmt.Errorf("verbsbench: target %d not open", r.Target)
 	case r.Close:

@@ -10,10 +10,13 @@
 //	measure rate BYTES WINDOWS        message rate of windows of 64 sends, in millions per second
 //	measure allreduce|allgather|alltoall BYTES ROUNDS   us
 //	measure barrier BYTES ROUNDS      consecutive barriers, us
+//	measure late-barrier MS ROUNDS    the last rank is MS late: processor time of another, in percent
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #define WINDOW 64
 
@@ -71,6 +74,19 @@ static void putwindow(void) { putin(WINDOW); }
 static void getwindow(void) { getfrom(WINDOW); }
 
 static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
+static void latebarrier(void) {
+	if (rank == size - 1)
+		usleep((useconds_t)bytes * 1000);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// processor returns the processor time of this process in seconds.
+static double processor(void) {
+	struct rusage u;
+	getrusage(RUSAGE_SELF, &u);
+	return u.ru_utime.tv_sec + u.ru_stime.tv_sec + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
 static void allreduce(void) { MPI_Allreduce(out, in, bytes / 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }
 static void allgather(void) { MPI_Allgather(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, MPI_COMM_WORLD); }
 static void alltoall(void) { MPI_Alltoall(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, MPI_COMM_WORLD); }
@@ -78,7 +94,7 @@ static void alltoall(void) { MPI_Alltoall(out, bytes, MPI_CHAR, in, bytes, MPI_C
 static const struct test {
 	const char *name;
 	void (*f)(void);
-	enum { HALF, WHOLE, RATE, MBPS, ALONE } kind; // ALONE: with a barrier after each
+	enum { HALF, WHOLE, RATE, MBPS, ALONE, PROCESSOR } kind; // ALONE: with a barrier after each
 	int places;                                   // slots of BYTES in rank 1's window
 } tests[] = {
 	{"latency", pingpong, HALF, 0},
@@ -89,6 +105,7 @@ static const struct test {
 	{"put-bandwidth", putwindow, MBPS, WINDOW},
 	{"get-bandwidth", getwindow, MBPS, WINDOW},
 	{"barrier", barrier, WHOLE, 0},
+	{"late-barrier", latebarrier, PROCESSOR, 0},
 	{"allreduce", allreduce, ALONE, 0},
 	{"allgather", allgather, ALONE, 0},
 	{"alltoall", alltoall, ALONE, 0},
@@ -135,9 +152,10 @@ int main(int argc, char **argv) {
 		if (rank == 0)
 			MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
 	}
-	repeat(t, rounds / 10 + 2);
+	if (t->kind != PROCESSOR)
+		repeat(t, rounds / 10 + 2);
 	MPI_Barrier(MPI_COMM_WORLD);
-	double seconds = repeat(t, rounds);
+	double before = processor(), seconds = repeat(t, rounds), used = processor() - before;
 	if (t->places > 0) {
 		if (rank == 0)
 			MPI_Win_unlock(1, win);
@@ -151,6 +169,8 @@ int main(int argc, char **argv) {
 			v = WINDOW / v;
 		else if (t->kind == MBPS)
 			v = WINDOW * (double)bytes / v;
+		else if (t->kind == PROCESSOR)
+			v = used / seconds * 100;
 		printf("%.6f\n", v);
 	}
 	MPI_Finalize();
