@@ -40,11 +40,16 @@ func (d *Device) checkWaiters() {
 		}
 	}
 	d.mu.Unlock()
+	stalled := map[*completionQueue]*completionSources{}
 	for _, c := range list {
 		if waited := c.isStalled(); waited && c.hint.Load() == nil {
-			if cause, grave := c.whyStuck(); cause != "" {
-				d.reportStuck(c, cause, grave)
-			}
+			stalled[c] = &completionSources{}
+		}
+	}
+	d.findSources(stalled)
+	for c, sources := range stalled {
+		if cause, grave := sources.whyStuck(c); cause != "" {
+			d.reportStuck(c, cause, grave)
 		}
 	}
 	if len(list) > 0 && !d.unusable.Load() {
@@ -77,16 +82,22 @@ func (c *completionQueue) isStalled() bool {
 	return same && c.queued.Len() == 0
 }
 
-// whyStuck returns the reason that nothing can complete into the queue without another call
-// of the program, or "". The reason is grave if it is likely a mistake:
-// requests were not signaled, or a queue that receives report to never got a
-// completion. Otherwise the waiter may serve requests that other goroutines
-// will post.
-func (c *completionQueue) whyStuck() (cause string, grave bool) {
-	sends, receives, unsignaled := 0, 0, uint64(0)
-	can := false
-	c.dev.qps.forEach(func(q *queuePair) {
-		if q.sendCQ != c && q.recvCQ != c {
+// completionSources are the queue pairs that report to a completion queue.
+type completionSources struct {
+	sends, receives int    // queue pairs whose send or receive queue reports to it
+	unsignaled      uint64 // requests that have succeeded without a completion
+	canComplete     bool   // without another call of the program
+}
+
+// findSources adds the queue pairs to the queues of a map, in one pass over all: with a queue and
+// a waiter for each of many connections, a pass for each would take their number squared.
+func (d *Device) findSources(of map[*completionQueue]*completionSources) {
+	if len(of) == 0 {
+		return
+	}
+	d.qps.forEach(func(q *queuePair) {
+		sending, receiving := of[q.sendCQ], of[q.recvCQ]
+		if sending == nil && receiving == nil {
 			return
 		}
 		q.shard.mu.Lock()
@@ -98,30 +109,37 @@ func (c *completionQueue) whyStuck() (cause string, grave bool) {
 		if q.srq != nil {
 			recv = recv || q.srq.postedCount() > 0
 		}
-		if q.sendCQ == c {
-			sends++
-			unsignaled += q.core.Counters().Unsignaled
-			can = can || send
+		if sending != nil {
+			sending.sends++
+			sending.unsignaled += q.core.Counters().Unsignaled
+			sending.canComplete = sending.canComplete || send
 		}
-		if q.recvCQ == c {
-			receives++
-			can = can || recv
+		if receiving != nil {
+			receiving.receives++
+			receiving.canComplete = receiving.canComplete || recv
 		}
 	})
+}
+
+// whyStuck returns the reason that nothing can complete into c without another call of the
+// program, or "". The reason is grave if it is likely a mistake: requests were not signaled, or a
+// queue that receives report to never got a completion. Otherwise the waiter may serve requests
+// that other goroutines will post.
+func (x *completionSources) whyStuck(c *completionQueue) (cause string, grave bool) {
 	c.mu.Lock()
 	unused := c.pushed == 0
 	c.mu.Unlock()
 	switch {
-	case can:
+	case x.canComplete:
 		return "", false
-	case sends+receives == 0:
+	case x.sends+x.receives == 0:
 		return "no queue pair uses the queue", false
-	case unsignaled > 0:
+	case x.unsignaled > 0:
 		return fmt.Sprintf("nothing is outstanding; %d requests have succeeded without a completion, because they are not signaled; "+
-			"set SendSignaled, or create the queue pair without SelectiveSignaling", unsignaled), true
-	case receives == 0:
+			"set SendSignaled, or create the queue pair without SelectiveSignaling", x.unsignaled), true
+	case x.receives == 0:
 		return "no request is outstanding", false
-	case sends == 0:
+	case x.sends == 0:
 		return "no receive is posted", unused
 	default:
 		return "no request is outstanding and no receive is posted", unused
