@@ -225,3 +225,8 @@ func (c *Conn) AckTimeout() uint8 {
 	attr, _ := c.qp.Query()
 	return attr.Timeout
 }
+
+// UntilSample returns the time until the next sample of a keepalive with an interval.
+func UntilSample(interval time.Duration, now time.Time) time.Duration {
+	return (&silenceDetector{interval: interval}).untilSample(now)
+}

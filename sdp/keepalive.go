@@ -65,3 +65,13 @@ func (d *silenceDetector) sample(completions uint32) (probeDue bool) {
 	d.idleSamples = 0
 	return true
 }
+
+// sampleGrid is the number of points in an interval at which samples are taken. The connections of
+// a process share the points, so that a thousand idle ones do not wake it at as many times.
+const sampleGrid = 8
+
+// untilSample returns the time from now until the next sample: the last point within an interval.
+func (d *silenceDetector) untilSample(now time.Time) time.Duration {
+	grid := max(d.interval/sampleGrid, 1)
+	return d.interval - time.Duration(now.Add(d.interval).UnixNano())%grid
+}

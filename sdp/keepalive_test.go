@@ -80,3 +80,21 @@ func TestKeepAliveOfDialer(t *testing.T) {
 		require.NoError(t, c.Close())
 	}
 }
+
+// TestKeepAliveGrid checks that connections that are opened at any time are sampled at the same
+// points, each at intervals that do not change.
+func TestKeepAliveGrid(t *testing.T) {
+	for _, interval := range []time.Duration{1, time.Millisecond, 7500 * time.Millisecond} {
+		points := map[time.Duration]bool{}
+		for i := range 1000 {
+			opened := time.Unix(1700000000, int64(i)*7919*int64(time.Microsecond))
+			first := sdp.UntilSample(interval, opened)
+			require.LessOrEqual(t, first, interval)
+			require.Greater(t, first, interval-max(interval/8, 1))
+			sampled := opened.Add(first)
+			points[time.Duration(sampled.UnixNano())%interval] = true
+			require.Equal(t, interval, sdp.UntilSample(interval, sampled))
+		}
+		require.LessOrEqual(t, len(points), 8)
+	}
+}

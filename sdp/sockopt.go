@@ -102,7 +102,7 @@ func (c *Conn) startKeepAlive(idle time.Duration) {
 	}
 	c.silence = silenceDetector{interval: max(idle/keepAliveSamples, 1), completions: uint32(c.completions)}
 	var timer *time.Timer
-	timer = time.AfterFunc(c.silence.interval, func() {
+	timer = time.AfterFunc(c.silence.untilSample(time.Now()), func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.keepAliveTimer != timer || c.tornDown {
@@ -114,7 +114,7 @@ func (c *Conn) startKeepAlive(idle time.Duration) {
 				c.armCQ() // to handle the failure of the probe
 			}
 		}
-		timer.Reset(c.silence.interval)
+		timer.Reset(c.silence.untilSample(time.Now()))
 	})
 	c.keepAliveTimer = timer
 }

@@ -19,7 +19,7 @@ func init() {
 		Source: bench.Adapter,
 		Layer:  bench.LayerAll,
 		Claim: "What waits costs nearly nothing: a process with an idle device takes at most 0.5 % of a processor and wakes at most 20 times a second, " +
-			"one with 1,000 idle connections, RC or SDP, at most 1 % and 20 times, and a rank that waits in a barrier for another one at most 1 % and 50 times.",
+			"one with 1,000 idle connections, RC or SDP, at most 1 % and 20 times, and a rank that waits in a barrier for another one at most 1 % and 300 times.",
 		Axes: []bench.Axis{{Name: "idle connections", Unit: idleConnections}, {Name: "ranks in a barrier, one of them late", Unit: ranksUnit}},
 		Params: []bench.Param{
 			{Name: "connections", Kind: bench.Int, Default: "1000", Min: 1, Max: 10000, Doc: "idle connections between two processes"},
@@ -41,7 +41,7 @@ const (
 	idleConnsProcessor  = 1
 	idleRankProcessor   = 1
 	idleWakeups         = 20
-	idleRankWakeups     = 50
+	idleRankWakeups     = 300
 )
 
 // An idleSeries is processes that wait.
