@@ -383,7 +383,7 @@ func TestNoBoards(t *testing.T) {
 	job(t, n, mpi.Options{NoShared: true}, without)
 	t.Run("nodes", func(t *testing.T) {
 		require.NoError(t, pmi.RunLocal(n, grace, func(m pmi.Manager) error {
-			return rank(open, mpi.Options{Manager: nodes{m, "2"}}, func(w mpi.World) error {
+			return rank(open, mpi.Options{Manager: nodes{m}}, func(w mpi.World) error {
 				half, err := w.Split(w.Rank()%2, 0)
 				if err == nil {
 					err = errors.Join(without(w), createSharedMemory(half))

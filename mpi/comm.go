@@ -29,22 +29,9 @@ type Comm struct {
 func (j *job) newComm(name string, id uint32, ranks []int, rank, size int, release func()) *Comm {
 	c := &Comm{world: j}
 	c.base.Init(j.eng, id, name, ranks, rank, size)
-	c.calls = j.calls.NewComm(&c.base, collective.Config{Processors: j.cpus.countFor(c), SharesNode: c.onOneNode(), Usable: c.checkUsable, Fail: c.fail, Release: release})
+	shares := size > 1 && !j.o.NoShared && j.placement.OnOneNode(size, c.base.WorldRank)
+	c.calls = j.calls.NewComm(&c.base, collective.Config{Processors: j.placement.CountProcessors(size, c.base.WorldRank), SharesNode: shares, Usable: c.checkUsable, Fail: c.fail, Release: release})
 	return c
-}
-
-// onOneNode reports whether all ranks are on one node and may share memory.
-func (c *Comm) onOneNode() bool {
-	if c.world.o.NoShared || c.base.Size < 2 {
-		return false
-	}
-	m := c.world.manager
-	for r := 1; r < c.base.Size; r++ {
-		if m.Node(c.base.WorldRank(r)) != m.Node(c.base.WorldRank(0)) {
-			return false
-		}
-	}
-	return true
 }
 
 // Rank returns this process's rank in the communicator (MPI_Comm_rank), Undefined for the null

@@ -24,15 +24,6 @@ func (w World) Algorithms() coll.Choices { return w.world.calls.Choices }
 // Choose sets the algorithms of communicators created from now on.
 func (w World) Choose(ch coll.Choices) { w.world.calls.Choices = ch }
 
-// CountList returns the number of processors in a list.
-var CountList = countList
-
-// CountQuota returns the number of processors that a limit on their time permits.
-var CountQuota = countQuota
-
-// MachineProcessors returns the number of processors of this machine.
-var MachineProcessors = machineProcessors
-
 // ProcessorsOf returns the number of processors of the ranks of a communicator.
 func ProcessorsOf(c *Comm) int { return c.calls.ProcessorCount() }
 

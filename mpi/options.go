@@ -213,6 +213,11 @@ func (o *Options) fillFromEnv() error {
 	return nil
 }
 
+// commonOptions returns the options that must be equal at all ranks of a node.
+func (o *Options) commonOptions() string {
+	return fmt.Sprintf("NoShared %t, Check %t", o.NoShared, o.Check)
+}
+
 // Options.GiveUp has two parts: the deadlock detector probes a rank at least once in a fifth of
 // it, and the fabric waits three quarters of it for the acknowledgement.
 const (

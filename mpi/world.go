@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +22,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/fabric/tcp"
 	"github.com/softrnic/softrnic/mpi/internal/fabric/ud"
 	"github.com/softrnic/softrnic/mpi/internal/onesided"
+	"github.com/softrnic/softrnic/mpi/internal/placement"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/verbs"
@@ -40,11 +40,11 @@ type World struct {
 type job struct {
 	comm, self *Comm
 
-	eng     *engine.Engine
-	manager pmi.Manager
-	dev     verbs.Device
-	o       Options
-	cpus    processors
+	eng       *engine.Engine
+	manager   pmi.Manager
+	placement *placement.Placement
+	dev       verbs.Device
+	o         Options
 
 	contexts *contextIDs
 	calls    *collective.Job
@@ -88,11 +88,12 @@ const startTimeout = 5 * time.Minute
 // joinJob creates the job: the engine, the fabric, the deadlock detector and the predefined
 // communicators.
 func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) (*job, error) {
+	ranks := placement.New(o.Manager)
 	if err := o.fillFromEnv(); err != nil {
-		joinFirstFence(o.Manager, err)
+		ranks.JoinAsFailed(err, startTimeout)
 		return nil, err
 	}
-	w := &job{manager: o.Manager, o: o, contexts: newContextIDs(maxContexts)}
+	w := &job{manager: o.Manager, placement: ranks, o: o, contexts: newContextIDs(maxContexts)}
 	rank, size := o.Manager.Rank(), o.Manager.Size()
 	var err error
 	w.eng, err = engine.New(rank, size, func(h fabric.Host) (fabric.Fabric, error) {
@@ -127,16 +128,15 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 		}
 		w.calls = collective.NewJob(w.eng, w.detector, calls)
 		w.detector.AttachCalls(w.calls)
-		where := &rankLocations{manager: o.Manager}
 		w.eng.Do(func(core *protocol.Core) { // before the fence: packets of others may arrive right after it
-			core.OnNotify, core.RankName = w.calls.HandleNotify, where.lookup
+			core.OnNotify, core.RankName = w.calls.HandleNotify, ranks.DescribeRank
 			core.Handler, core.OnPeerFailed, core.OnSignature = w.handleActive, w.onRankLost, w.calls.CompareMessage
 		})
 		if size > 1 {
-			err = w.exchangeProcessInfo(ctx)
+			err = ranks.Exchange(ctx, o.commonOptions())
 		}
 	} else {
-		joinFirstFence(o.Manager, err)
+		ranks.JoinAsFailed(err, startTimeout)
 	}
 	if err != nil {
 		w.releaseResources(ctx)
@@ -162,19 +162,6 @@ func (j *job) connectAll(ctx context.Context) error {
 		return err
 	}
 	return j.comm.Barrier()
-}
-
-// exchangeProcessInfo publishes the processors and the location of this rank, passes the first
-// fence and reads the processors of the other nodes.
-func (j *job) exchangeProcessInfo(ctx context.Context) (err error) {
-	if err := cmp.Or(publishProcessors(j.manager, &j.o), publishLocation(j.manager, nil)); err != nil {
-		return err
-	}
-	if err := j.manager.Fence(ctx); err != nil {
-		return err
-	}
-	j.cpus, err = readProcessors(ctx, j.manager, &j.o)
-	return err
 }
 
 // handleActive implements protocol.Core.Handler: it dispatches active messages to the deadlock
