@@ -109,7 +109,10 @@ func (c *Comm) newWindow(m onesided.Memory) (*Win, error) {
 // have called it. It detaches attached memory. If a rank is lost Free does not wait. A second
 // Free returns ErrWin.
 func (w *Win) Free() error {
-	freed, err := w.window().Free()
+	if w.isNull() {
+		return w.fail("win-free", errNullWin)
+	}
+	freed, err := w.comm.world.windows.Free(w.w)
 	if freed {
 		err = errors.Join(err, w.comm.Free())
 	}

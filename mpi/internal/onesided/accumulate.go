@@ -57,8 +57,8 @@ func (w *Window) startAccumulate(core *protocol.Core, t *transfer) error {
 		key.Addr += uint64(t.place.Offset(p.unit))
 		if rma.IsAtomicWord(t.send.Kind(), key.Addr) || t.send.Count() == 0 && rma.IsAtomicWord(t.recv.Kind(), key.Addr) {
 			t.startPart(t)
-			t.p.Buf = t.word[:]
-			core.Atomic(&t.p, key, atomic)
+			t.request.Buf = t.word[:]
+			core.Atomic(&t.request, key, atomic)
 			return nil
 		}
 	}

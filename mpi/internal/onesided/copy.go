@@ -6,6 +6,7 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
@@ -52,32 +53,16 @@ func (w *Window) startCopy(core *protocol.Core, t *transfer) error {
 	return nil
 }
 
-// stageBuffer sets the contiguous memory of a transfer: that of the buffer, or a copy.
-func (t *transfer) stageBuffer() {
-	b := t.recv
-	if t.packet == packetPut {
-		b = t.send
-	}
-	mem, ok := b.Contiguous()
-	if !ok {
-		mem = make([]byte, b.Size())
-		if t.packet == packetPut {
-			b.Pack(mem)
-		}
-	}
-	t.staging = mem
-}
-
 // startRDMA starts an RDMA operation for a part of a transfer.
 func (w *Window) startRDMA(core *protocol.Core, parent, t *transfer, off int, mem []byte) {
 	t.startPart(parent)
-	t.p.Buf = mem
+	t.request.Buf = mem
 	key := parent.region.key
 	key.Addr += uint64(off)
 	if parent.packet == packetPut {
-		core.Put(&t.p, key)
+		core.Put(&t.request, key)
 	} else {
-		core.Get(&t.p, key)
+		core.Get(&t.request, key)
 	}
 }
 
@@ -113,8 +98,8 @@ func (w *Window) startMessage(core *protocol.Core, t *transfer) {
 	w.out = rma.Target{Element: rma.DenseElement(1), Vectors: append(w.out.Vectors[:0], rma.Vector{Off: t.place.Offset(p.unit), N: len(t.staging), Count: 1})}
 	w.packet = w.out.Append(t.region.appendID(w.packet[:0]))
 	t.startPart(t)
-	t.p.Buf = t.staging
-	t.p.Envelope = w.messageEnvelope(what, own, p.sendQueue.tag)
+	t.request.Buf = t.staging
+	t.request.Envelope = w.messageEnvelope(what, own, p.sendQueue.tag)
 	h := envelope.Header{Context: w.comm.ContextID, Tag: int32(what), ID: uint64(p.sendQueue.tag), Length: uint64(len(t.staging))}
 	if what == packetSend {
 		p.sendQueue.countPacket(&h, false)
@@ -122,8 +107,25 @@ func (w *Window) startMessage(core *protocol.Core, t *transfer) {
 	}
 	_ = core.SendActive(p.job, h, w.packet) // if the rank is lost the message fails, too
 	if t.packet == packetGet {
-		core.Receive(&t.p)
+		core.Receive(&t.request)
 	} else {
-		core.Send(&t.p)
+		core.Send(&t.request)
 	}
+}
+
+// messageEnvelope returns the envelope of messages that put elements to a rank, or fetch them.
+func (w *Window) messageEnvelope(k packetType, from *peer, tag int32) match.Envelope {
+	e := match.Envelope{Context: w.comm.ContextID, Source: int32(from.job), Tag: tag}
+	if k == packetFetch {
+		e.Context++
+	}
+	return e
+}
+
+// localBytes returns the memory of a region of this rank.
+func (w *Window) localBytes(remote *remoteRegion) []byte {
+	if remote.id == 0 {
+		return w.staticRegion.Bytes
+	}
+	return w.dynamic.regions[remote.id].Bytes
 }

@@ -1,6 +1,13 @@
 package onesided
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrEpoch is wrapped by the error of a call that the open epochs do not permit
+// (MPI_ERR_RMA_SYNC).
+var ErrEpoch = errors.New("mpi: wrong RMA synchronization")
 
 // epochs are the open epochs of a rank.
 type epochs struct {
@@ -22,6 +29,14 @@ type peerEpoch struct {
 	posts   int // Post signals that have arrived
 	ends    int // Complete signals that have arrived
 }
+
+// LockKind is the kind of a lock.
+type LockKind uint8
+
+const (
+	Shared    LockKind = iota + 1 // other origins may hold a shared lock, too
+	Exclusive                     // no other origin may hold a lock
+)
 
 // checkOperation returns an error unless an access epoch permits operations on a rank.
 func (e *epochs) checkOperation(p *peerEpoch) error {

@@ -43,7 +43,7 @@ func Example() {
 			if rank == 1 {
 				fmt.Printf("%q\n", mine)
 			}
-			_, err = w.Free()
+			_, err = table.Free(w)
 			check(err)
 			table.Stop()
 			check(e.Close(context.Background()))

@@ -1,18 +1,8 @@
 package onesided
 
 import (
-	"fmt"
-
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
-)
-
-// Completion is the level of completion that a flush waits for.
-type Completion uint8
-
-const (
-	Local  Completion = iota // the buffers may be reused
-	Remote                   // complete at the target
 )
 
 // FlushRank waits for a level of completion of the operations on target (MPI_Win_flush,
@@ -29,7 +19,7 @@ func (w *Window) FlushRank(target int, level Completion) error {
 	return err
 }
 
-// FlushAll is Flush of all ranks (MPI_Win_flush_all, MPI_Win_flush_local_all).
+// FlushAll is FlushRank of all ranks (MPI_Win_flush_all, MPI_Win_flush_local_all).
 func (w *Window) FlushAll(level Completion) error {
 	_, err := w.lockEngine()
 	if err == nil {
@@ -42,28 +32,8 @@ func (w *Window) FlushAll(level Completion) error {
 	return err
 }
 
-// checkLocked returns an error unless a rank is locked.
-func (w *Window) checkLocked(target int) error {
-	e, err := w.epochOf(target)
-	if err == nil && !w.epochs.all && e.locked == 0 {
-		err = fmt.Errorf("%w: target not locked", ErrEpoch)
-	}
-	return err
-}
-
-// epochOf returns the epoch of a rank, or of comm.ProcNull.
-func (w *Window) epochOf(target int) (*peerEpoch, error) {
-	switch {
-	case target == comm.ProcNull:
-		return &w.epochs.null, nil
-	case !w.hasRank(target):
-		return nil, fmt.Errorf("%w: %d, want [0, %d)", comm.ErrRank, target, len(w.peers))
-	}
-	return &w.peers[target].epoch, nil
-}
-
-// flushTargets waits for the operations on some ranks. It returns the error of the first one that has
-// failed.
+// flushTargets waits for the operations on some ranks. It returns the error of the first one that
+// has failed.
 func (w *Window) flushTargets(ranks []int, level Completion) error {
 	core, err := w.eng.Lock()
 	if err != nil {
@@ -96,39 +66,17 @@ func (w *Window) flushTargets(ranks []int, level Completion) error {
 			}
 		}
 		for _, r := range ranks {
-			o := &w.peers[r].sendQueue
+			q := &w.peers[r].sendQueue
 			if err == nil {
-				err = o.err
+				err = q.err
 			}
-			o.err = nil
+			q.err = nil
 		}
 		if err == nil {
 			err = w.broken
 		}
 	})
 	return err
-}
-
-// transmitQueued transmits all queued packets of the fabric, because the program may now
-// compute for long.
-func (w *Window) transmitQueued() {
-	if fab := w.eng.Fabric(); fab != nil {
-		w.eng.Do(func(*protocol.Core) { fab.Flush() })
-	}
-}
-
-// isComplete reports whether the operations have reached a level of completion.
-func (o *sendQueue) isComplete(level Completion) bool {
-	return level == Remote && o.remotelyComplete() || level == Local && o.locallyComplete()
-}
-
-// requestAck requests an Ack for all packets sent so far, unless one is outstanding.
-func (w *Window) requestAck(core *protocol.Core, p *peer) {
-	o := &p.sendQueue
-	if o.ackRequested < o.sent {
-		o.ackRequested = o.sent
-		w.sendSignal(core, p, packetAckRequest, 0)
-	}
 }
 
 // Sync makes progress (MPI_Win_sync). It fails when a rank of the window is lost.

@@ -36,9 +36,9 @@ func newWindow(t testing.TB, table *Table, id uint32, m Memory) *Window {
 	return w
 }
 
-// receive passes a packet of a rank to a window.
-func (w *Window) receive(from int, h envelope.Header, payload []byte) (err error) {
+// deliver passes a packet of a rank to a window.
+func (t *Table) deliver(w *Window, from int, h envelope.Header, payload []byte) (err error) {
 	h.Context = w.comm.ContextID
-	w.eng.Do(func(*protocol.Core) { err = w.table.HandlePacket(w.comm.WorldRank(from), &h, payload) })
+	w.eng.Do(func(*protocol.Core) { err = t.HandlePacket(w.comm.WorldRank(from), &h, payload) })
 	return err
 }

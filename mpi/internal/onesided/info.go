@@ -43,8 +43,8 @@ func (w *Window) encodeInfo(m *Memory, refused error) (all []byte, err error) {
 
 // exposeMemory registers the window's memory and the words of its lock for a rank, if the
 // fabric can. Otherwise the rank uses packets.
-func (w *Window) exposeMemory(rank int, s *windowInfo) error {
-	give := func(b []byte, key *[envelope.KeySize]byte) error {
+func (w *Window) exposeMemory(rank int, info *windowInfo) error {
+	register := func(b []byte, key *[envelope.KeySize]byte) error {
 		if len(b) == 0 {
 			return nil
 		}
@@ -56,36 +56,35 @@ func (w *Window) exposeMemory(rank int, s *windowInfo) error {
 		return err
 	}
 	control, _, _ := datatype.Raw(w.control)
-	if err := give(w.staticRegion.Bytes, &s.Memory); err != nil {
+	if err := register(w.staticRegion.Bytes, &info.Memory); err != nil {
 		return err
 	}
-	return give(control, &s.Control) // without it the other is not used
+	return register(control, &info.Control) // without it the other is not used
 }
 
 // decodeInfo records the windows of the other ranks. It returns an error if one rank has
 // refused.
-func (w *Window) decodeInfo(shares []byte) error {
+func (w *Window) decodeInfo(infos []byte) error {
 	size := binary.Size(windowInfo{})
 	var bad error
 	w.eng.Do(func(*protocol.Core) {
 		for r := range w.peers {
-			var s windowInfo
-			_, _ = binary.Decode(shares[r*size:], binary.LittleEndian, &s)
+			var info windowInfo
+			_, _ = binary.Decode(infos[r*size:], binary.LittleEndian, &info)
 			p := &w.peers[r]
-			p.size, p.unit, p.kind = int(s.Size), int(s.Unit), datatype.Kind(s.Kind)
-			p.staticRegion.peer = p
-			_ = p.staticRegion.key.Unmarshal(s.Memory[:]) // which has its length
-			_ = p.control.Unmarshal(s.Control[:])
-			if p.direct = w.table.Direct && p.control != (envelope.Key{}); p.direct {
+			p.size, p.unit, p.kind = int(info.Size), int(info.Unit), datatype.Kind(info.Kind)
+			_ = p.staticRegion.key.Unmarshal(info.Memory[:]) // which has its length
+			_ = p.control.Unmarshal(info.Control[:])
+			if p.direct = w.direct && p.control != (envelope.Key{}); p.direct {
 				_, p.atomics = w.eng.Fabric().(protocol.Atomics)
 			}
 			p.staticRegion.direct = p.direct
 			switch {
 			case bad != nil:
-			case s.Refused:
+			case info.Refused:
 				bad = fmt.Errorf("%w: memory of rank %d refused", ErrWin, r)
-			case s.Dynamic != (w.dynamic != nil):
-				bad = fmt.Errorf("%w: dynamic window: rank %d %v, this rank %v", coll.ErrMismatch, r, s.Dynamic, !s.Dynamic)
+			case info.Dynamic != (w.dynamic != nil):
+				bad = fmt.Errorf("%w: dynamic window: rank %d %v, this rank %v", coll.ErrMismatch, r, info.Dynamic, !info.Dynamic)
 			}
 		}
 	})

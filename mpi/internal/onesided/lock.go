@@ -7,14 +7,6 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// LockKind is the kind of a lock.
-type LockKind uint8
-
-const (
-	Shared    LockKind = iota + 1 // other origins may hold a shared lock, too
-	Exclusive                     // no other origin may hold a lock
-)
-
 // LockRank acquires the lock of a rank, which opens an access epoch on it (MPI_Win_lock). nocheck
 // asserts that no rank holds a conflicting lock.
 func (w *Window) LockRank(kind LockKind, target int, nocheck bool) error {
@@ -45,30 +37,6 @@ func (w *Window) LockRank(kind LockKind, target int, nocheck bool) error {
 	return err
 }
 
-// lockableEpoch returns the epoch of a rank, or an error if it cannot be locked now.
-func (w *Window) lockableEpoch(target int) (*peerEpoch, error) {
-	e, err := w.epochOf(target)
-	if err == nil {
-		err = w.checkLockable(e)
-	}
-	return e, err
-}
-
-// checkLockable returns an error unless a lock can open an epoch now.
-func (w *Window) checkLockable(e *peerEpoch) error {
-	switch {
-	case w.broken != nil:
-		return w.broken
-	case w.epochs.all:
-		return fmt.Errorf("%w: all ranks locked", ErrEpoch)
-	case w.epochs.started != nil:
-		return fmt.Errorf("%w: call Complete first", ErrEpoch)
-	case e.locked != 0:
-		return fmt.Errorf("%w: target already locked", ErrEpoch)
-	}
-	return w.epochs.closeFence()
-}
-
 // LockAll opens a passive-target epoch on all ranks with shared locks (MPI_Win_lock_all).
 func (w *Window) LockAll(nocheck bool) error {
 	_, err := w.lockEngine()
@@ -95,6 +63,30 @@ func (w *Window) LockAll(nocheck bool) error {
 		}
 	})
 	return nil
+}
+
+// lockableEpoch returns the epoch of a rank, or an error if it cannot be locked now.
+func (w *Window) lockableEpoch(target int) (*peerEpoch, error) {
+	e, err := w.epochOf(target)
+	if err == nil {
+		err = w.checkLockable(e)
+	}
+	return e, err
+}
+
+// checkLockable returns an error unless a lock can open an epoch now.
+func (w *Window) checkLockable(e *peerEpoch) error {
+	switch {
+	case w.broken != nil:
+		return w.broken
+	case w.epochs.all:
+		return fmt.Errorf("%w: all ranks locked", ErrEpoch)
+	case w.epochs.started != nil:
+		return fmt.Errorf("%w: call Complete first", ErrEpoch)
+	case e.locked != 0:
+		return fmt.Errorf("%w: target already locked", ErrEpoch)
+	}
+	return w.epochs.closeFence()
 }
 
 // UnlockRank completes the operations on target and closes the epoch of Lock (MPI_Win_unlock).
@@ -161,13 +153,14 @@ func (w *Window) unlockRanks(ranks []int, kind LockKind) error {
 	return err
 }
 
-// releaseLock releases the lock of a rank.
-func (w *Window) releaseLock(core *protocol.Core, p *peer, kind LockKind) {
-	if p.epoch.nocheck {
-		return
-	}
-	if kind == Exclusive {
-		w.fetchAdd(core, p, sharedTurn, 1, nil)
-	}
-	w.fetchAdd(core, p, exclusiveTurn, 1, nil)
+// waitUnlocks waits until all releases of locks have completed.
+func (w *Window) waitUnlocks() error {
+	return w.waitUntil("Free", func() bool {
+		for r := range w.peers {
+			if w.peers[r].sendQueue.lockUpdates > 0 {
+				return false
+			}
+		}
+		return true
+	}, func(r int) bool { return w.peers[r].sendQueue.lockUpdates > 0 }, w.allRanks()...)
 }

@@ -2,7 +2,9 @@ package onesided
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -32,7 +34,7 @@ func (k LockKind) turnWord() int {
 	return sharedTurn
 }
 
-// lockClaim is a lock that is not acquired yet.
+// A lockClaim is a lock that is not acquired yet.
 type lockClaim struct {
 	p      *peer
 	ticket uint64
@@ -109,6 +111,17 @@ func (w *Window) backOff(x *syncWait, round int, before uint64) error {
 	return errors.Join(err, x.err)
 }
 
+// releaseLock releases the lock of a rank.
+func (w *Window) releaseLock(core *protocol.Core, p *peer, kind LockKind) {
+	if p.epoch.nocheck {
+		return
+	}
+	if kind == Exclusive {
+		w.fetchAdd(core, p, sharedTurn, 1, nil)
+	}
+	w.fetchAdd(core, p, exclusiveTurn, 1, nil)
+}
+
 // fetchAddCounted is fetchAdd that stores the old value in *was and counts itself in *flight
 // until then.
 func (w *Window) fetchAddCounted(core *protocol.Core, p *peer, word int, n uint64, was *uint64, flight *int) {
@@ -152,4 +165,29 @@ func (w *Window) fetchAdd(core *protocol.Core, p *peer, word int, n uint64, then
 	key := p.control
 	key.Addr += uint64(8 * word)
 	core.Atomic(r, key, protocol.Atomic{Operand: n})
+}
+
+// handleFetchAddReply handles the old value of a word of the lock.
+func (w *Window) handleFetchAddReply(id uint64, payload []byte) error {
+	then := w.pendingFetchAdds[id]
+	if then == nil || len(payload) != 8 {
+		return errUnexpectedReply
+	}
+	delete(w.pendingFetchAdds, id)
+	then(binary.LittleEndian.Uint64(payload))
+	return nil
+}
+
+// serveLockWord executes a fetch-and-add on a word of the lock here.
+func (w *Window) serveLockWord(core *protocol.Core, p *peer, h *envelope.Header) error {
+	word := int(uint8(h.Tag >> 8))
+	if word >= len(w.control) {
+		return fmt.Errorf("%w: invalid lock word %d", protocol.ErrProtocol, word)
+	}
+	was := atomic.AddUint64(&w.control[word], h.Length) - h.Length
+	if h.ID != 0 {
+		reply := envelope.Header{Context: w.comm.ContextID, Tag: int32(packetFetchAddReply), ID: h.ID}
+		_ = core.SendActive(p.job, reply, binary.LittleEndian.AppendUint64(w.reply[:0], was))
+	}
+	return nil
 }

@@ -32,18 +32,18 @@ func NewAccumulate(b datatype.Buffer, at rma.Place, op datatype.Op) Operation {
 	return Operation{packet: packetAccumulate, send: b, At: at, op: op}
 }
 
-// NewGetAccumulate is Accumulate that also reads the elements before the operation into result.
+// NewGetAccumulate is NewAccumulate that also reads the elements before the operation into result.
 func NewGetAccumulate(b, result datatype.Buffer, at rma.Place, op datatype.Op) Operation {
 	return Operation{packet: packetGetAccumulate, send: b, recv: result, At: at, op: op}
 }
 
-// NewFetchAndOp is GetAccumulate of one element.
+// NewFetchAndOp is NewGetAccumulate of one element.
 func NewFetchAndOp(b, result datatype.Buffer, disp int, op datatype.Op) Operation {
 	return Operation{packet: packetGetAccumulate, single: true, send: b, recv: result, At: rma.At(disp), op: op}
 }
 
-// NewCompareAndSwap returns the operation that reads one element into result and replaces it by b if
-// it is equal to compare.
+// NewCompareAndSwap returns the operation that reads one element into result and replaces it by b
+// if it is equal to compare.
 func NewCompareAndSwap(b, compare, result datatype.Buffer, disp int) Operation {
 	return Operation{packet: packetCompareAndSwap, send: b, compare: compare, recv: result, At: rma.At(disp), op: datatype.Replace}
 }
@@ -56,8 +56,8 @@ type Result struct {
 	Err    error
 }
 
-// StartOperation starts an operation on a rank, after a lookup of its region in a dynamic window. result is
-// nil or is done when the buffers may be reused. After an error nothing is started.
+// StartOperation starts an operation on a rank, after a lookup of its region in a dynamic window.
+// result may be nil; it is done when the buffers may be reused. After an error nothing is started.
 func (w *Window) StartOperation(o *Operation, target int, result *Result) error {
 	if err := o.checkBuffers(); err != nil {
 		return err
@@ -74,8 +74,8 @@ func (w *Window) StartOperation(o *Operation, target int, result *Result) error 
 }
 
 // startIfKnown starts an operation, unless it is on memory of a dynamic window that must be
-// looked up first: it then returns the span. An operation on comm.ProcNull is done at once (MPI 4.1,
-// 12.3).
+// looked up first: it then returns the span. An operation on comm.ProcNull is done at once (MPI
+// 4.1, 12.3).
 func (w *Window) startIfKnown(o *Operation, target int, result *Result) (unknown rma.Span, err error) {
 	core, err := w.lockEngine()
 	if err != nil {

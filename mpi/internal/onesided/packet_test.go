@@ -47,23 +47,23 @@ func FuzzPacket(f *testing.F) {
 		require.NoError(t, dynamic.Fence(false, false))
 		put := NewPut(datatype.Of([]byte{1}), rma.At(int(addressOf(mem))))
 		require.NoError(t, dynamic.StartOperation(&put, 0, nil)) // so that it is looked up
-		handOver(static, b)
-		handOver(dynamic, b)
+		handOver(table, static, b)
+		handOver(table, dynamic, b)
 		require.Equal(t, make([]byte, 8), guarded[:8])
 		require.Equal(t, make([]byte, 8), guarded[72:])
-		_, _ = static.Free() // the packets may be invalid
-		_, _ = dynamic.Free()
+		_, _ = table.Free(static) // the packets may be invalid
+		_, _ = table.Free(dynamic)
 	})
 }
 
 // handOver passes packets to a window.
-func handOver(w *Window, b []byte) {
+func handOver(table *Table, w *Window, b []byte) {
 	for len(b) >= 14 {
 		h := envelope.Header{Kind: envelope.Active, Tag: int32(binary.LittleEndian.Uint32(b)), ID: uint64(binary.LittleEndian.Uint32(b[4:])),
 			Length: uint64(binary.LittleEndian.Uint32(b[8:])), Flags: envelope.Flags(b[12] & 1)}
 		n := min(int(b[13]), len(b)-14)
 		h.Bytes = uint32(n)
-		_ = w.receive(0, h, b[14:][:n])
+		_ = table.deliver(w, 0, h, b[14:][:n])
 		b = b[14+n:]
 	}
 }
@@ -96,7 +96,7 @@ func TestProtocolViolations(t *testing.T) {
 	key := make([]byte, envelope.KeySize)
 	refusedAs := func(want error, k packetType, id uint64, payload []byte) {
 		t.Helper()
-		require.ErrorIs(t, w.receive(0, envelope.Header{Tag: int32(k) | int32(datatype.Int64)<<8, ID: id, Length: at}, payload), want)
+		require.ErrorIs(t, table.deliver(w, 0, envelope.Header{Tag: int32(k) | int32(datatype.Int64)<<8, ID: id, Length: at}, payload), want)
 	}
 	refused := func(k packetType, id uint64, payload []byte) {
 		t.Helper()
@@ -111,12 +111,12 @@ func TestProtocolViolations(t *testing.T) {
 	}
 	refused(packetFound, 9, append(littleEndian(1, at, size), key...))
 	refused(packetMissing, 9, littleEndian(0, 0, 0, 0))
-	require.ErrorIs(t, static.receive(0, envelope.Header{Tag: int32(packetFind)}, littleEndian(at, 8)), protocol.ErrProtocol)
+	require.ErrorIs(t, table.deliver(static, 0, envelope.Header{Tag: int32(packetFind)}, littleEndian(at, 8)), protocol.ErrProtocol)
 
 	require.NoError(t, w.LockRank(Shared, 0, false))
 	first := NewPut(datatype.Of([]int64{7}), rma.At(int(at)))
 	require.NoError(t, w.StartOperation(&first, 0, nil)) // now it is looked up
-	require.NoError(t, w.receive(0, envelope.Header{Tag: int32(packetPut)}, named(1, put, 5)))
+	require.NoError(t, table.deliver(w, 0, envelope.Header{Tag: int32(packetPut)}, named(1, put, 5)))
 	require.Equal(t, []int64{7, 5}, mine[:2])
 	refusedAs(rma.ErrRange, packetPut, 0, named(1, beyond, 5))
 	refused(packetPut, 0, named(2, put, 5))
@@ -127,7 +127,7 @@ func TestProtocolViolations(t *testing.T) {
 	refused(packetPut, 0, named(1, put, 6))
 	require.Equal(t, []int64{7, 5}, mine[:2])
 	for _, x := range []*Window{w, static} {
-		freed, err := x.Free()
+		freed, err := table.Free(x)
 		require.NoError(t, err)
 		require.True(t, freed)
 	}
@@ -136,12 +136,13 @@ func TestProtocolViolations(t *testing.T) {
 // TestTooManyMessages checks that a rank that announces messages without end is disconnected
 // before it uses up the memory.
 func TestTooManyMessages(t *testing.T) {
-	w := newWindow(t, newTable(t), 2, Memory{Bytes: make([]byte, 64), Kind: datatype.Uint8, Unit: 1})
+	table := newTable(t)
+	w := newWindow(t, table, 2, Memory{Bytes: make([]byte, 64), Kind: datatype.Uint8, Unit: 1})
 	var err error
 	target := (&rma.Target{Element: rma.DenseElement(1), Vectors: []rma.Vector{{Off: 8, N: 16, Count: 1}}}).Append(nil)
 	told := 0
 	for ; err == nil && told <= maxReplies; told++ {
-		err = w.receive(0, envelope.Header{Tag: int32(packetSend), ID: uint64(told), Length: 16}, target)
+		err = table.deliver(w, 0, envelope.Header{Tag: int32(packetSend), ID: uint64(told), Length: 16}, target)
 	}
 	require.ErrorIs(t, err, protocol.ErrProtocol)
 	require.ErrorContains(t, err, "messages at a time")

@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// PostEpoch opens an exposure epoch for some ranks (MPI_Win_post). nocheck asserts that they call Start
-// afterwards, with nocheck, too.
+// PostEpoch opens an exposure epoch for some ranks (MPI_Win_post). nocheck asserts that they call
+// StartEpoch afterwards, with nocheck, too.
 func (w *Window) PostEpoch(ranks []int, nocheck bool) error {
 	core, err := w.lockEngine()
 	if err != nil {
@@ -35,7 +35,7 @@ func (w *Window) PostEpoch(ranks []int, nocheck bool) error {
 }
 
 // StartEpoch opens an access epoch on some ranks and waits for the Post of each (MPI_Win_start).
-// nocheck asserts that they have called Post, with nocheck, too.
+// nocheck asserts that they have called PostEpoch, with nocheck, too.
 func (w *Window) StartEpoch(ranks []int, nocheck bool) error {
 	if _, err := w.lockEngine(); err != nil {
 		return err

@@ -1,11 +1,8 @@
 package onesided
 
-import (
-	"github.com/softrnic/softrnic/mpi/internal/envelope"
-	"github.com/softrnic/softrnic/mpi/internal/protocol"
-)
+import "github.com/softrnic/softrnic/mpi/internal/envelope"
 
-// sendQueue is the state of the operations on a rank. It counts the packets that have no reply,
+// A sendQueue is the state of the operations on a rank. It counts the packets that have no reply,
 // so that an Ack can acknowledge them cumulatively.
 type sendQueue struct {
 	transfers    []*transfer // transfers to send in packets, from first on
@@ -28,120 +25,60 @@ type sendQueue struct {
 // maxPacketsInFlight is the maximum number of packets in flight to a rank.
 const maxPacketsInFlight = 32
 
-func (o *sendQueue) canSend() bool { return int(o.sent-o.acked)+o.replies < maxPacketsInFlight }
+// canSend reports whether another packet may be in flight.
+func (q *sendQueue) canSend() bool { return int(q.sent-q.acked)+q.replies < maxPacketsInFlight }
 
-func (o *sendQueue) queuedCount() int { return len(o.transfers) - o.first }
+// queuedCount returns the number of queued transfers.
+func (q *sendQueue) queuedCount() int { return len(q.transfers) - q.first }
 
 // pop removes the first queued transfer.
-func (o *sendQueue) pop() {
-	o.transfers[o.first] = nil
-	if o.first++; o.first >= len(o.transfers)/2 { // compact
-		n := copy(o.transfers, o.transfers[o.first:])
-		clear(o.transfers[n:])
-		o.transfers, o.first = o.transfers[:n], 0
-	}
-}
-
-// allSent reports whether everything is sent and a later packet or atomic is ordered behind it.
-// RDMA reads and messages are not ordered.
-func (o *sendQueue) allSent() bool {
-	return o.queuedCount() == 0 && o.reads == 0 && o.lastMessage <= o.acked
-}
-
-// locallyComplete reports whether all buffers may be reused.
-func (o *sendQueue) locallyComplete() bool {
-	return o.queuedCount() == 0 && o.replies == 0 && o.rdmaOps == 0
-}
-
-// packetsHandled reports whether the target has handled all packets.
-func (o *sendQueue) packetsHandled() bool {
-	return o.queuedCount() == 0 && o.replies == 0 && o.sent == o.acked
-}
-
-// remotelyComplete reports whether all operations are complete at the target.
-func (o *sendQueue) remotelyComplete() bool { return o.packetsHandled() && o.rdmaOps == 0 }
-
-// failQueued fails all operations on a lost rank.
-func (w *Window) failQueued(p *peer, cause error) {
-	o := &p.sendQueue
-	for o.queuedCount() > 0 {
-		t := o.transfers[o.first]
-		o.pop()
-		t.complete(cause)
-	}
-	for _, t := range w.pendingReplies {
-		if t.peer == p {
-			t.complete(cause)
-		}
-	}
-	o.acked, o.ackRequested, o.replies = o.sent, o.sent, 0
-}
-
-// enqueueTransfer queues a transfer to be sent in packets.
-func (w *Window) enqueueTransfer(core *protocol.Core, t *transfer) {
-	if t.bytesLeft > 0 {
-		w.lastID++
-		t.id = w.lastID
-		w.pendingReplies[t.id] = t
-		if mem, ok := t.recv.Contiguous(); ok {
-			t.staging = mem
-		} else {
-			t.staging = make([]byte, t.recv.Size())
-		}
-	}
-	t.peer.sendQueue.transfers = append(t.peer.sendQueue.transfers, t)
-	w.sendQueued(core, t.peer)
-}
-
-// sendQueued sends packets up to maxPacketsInFlight.
-func (w *Window) sendQueued(core *protocol.Core, p *peer) {
-	o := &p.sendQueue
-	if o.sending { // called from Active, by a reply of this rank itself
-		return
-	}
-	o.sending = true
-	// Accumulates wait for the atomics of the adapter in flight, which are not ordered with packets.
-	for o.queuedCount() > 0 && o.canSend() && (o.atomics == 0 || !o.transfers[o.first].packet.isAccumulate()) {
-		if err := w.sendElements(core, o.transfers[o.first]); err != nil {
-			w.failQueued(p, err)
-		}
-	}
-	o.sending = false
-	if o.flushes > 0 && o.queuedCount() == 0 {
-		w.requestAck(core, p)
+func (q *sendQueue) pop() {
+	q.transfers[q.first] = nil
+	if q.first++; q.first >= len(q.transfers)/2 { // compact
+		n := copy(q.transfers, q.transfers[q.first:])
+		clear(q.transfers[n:])
+		q.transfers, q.first = q.transfers[:n], 0
 	}
 }
 
 // countPacket counts a packet without a Reply. It requests an Ack if that is wanted, if none is
 // outstanding, and after maxPacketsInFlight/2 packets.
-func (o *sendQueue) countPacket(h *envelope.Header, wanted bool) {
-	o.sent++
-	if wanted || o.sent == o.acked+1 || o.sent-o.ackRequested >= maxPacketsInFlight/2 {
+func (q *sendQueue) countPacket(h *envelope.Header, wanted bool) {
+	q.sent++
+	if wanted || q.sent == q.acked+1 || q.sent-q.ackRequested >= maxPacketsInFlight/2 {
 		h.Flags = envelope.Synchronous
-		o.ackRequested = o.sent
+		q.ackRequested = q.sent
 	}
 }
 
-func (w *Window) handleReply(core *protocol.Core, p *peer, h *envelope.Header, payload []byte) error {
-	t := w.pendingReplies[h.ID]
-	if t == nil || t.peer != p || len(payload) == 0 || len(payload) > t.bytesLeft || h.Length > uint64(len(t.staging)-len(payload)) {
-		return errUnexpectedReply
-	}
-	copy(t.staging[h.Length:], payload)
-	p.sendQueue.replies--
-	if t.bytesLeft -= len(payload); t.bytesLeft == 0 {
-		t.complete(nil)
-	}
-	w.sendQueued(core, p)
-	return nil
+// allSent reports whether everything is sent and a later packet or atomic is ordered behind it.
+// RDMA reads and messages are not ordered.
+func (q *sendQueue) allSent() bool {
+	return q.queuedCount() == 0 && q.reads == 0 && q.lastMessage <= q.acked
 }
 
-func (w *Window) handleAck(core *protocol.Core, p *peer, n uint64) error {
-	o := &p.sendQueue
-	if n < o.acked || n > o.sent {
-		return errUnexpectedReply
-	}
-	o.acked = n
-	w.sendQueued(core, p)
-	return nil
+// locallyComplete reports whether all buffers may be reused.
+func (q *sendQueue) locallyComplete() bool {
+	return q.queuedCount() == 0 && q.replies == 0 && q.rdmaOps == 0
+}
+
+// packetsHandled reports whether the target has handled all packets.
+func (q *sendQueue) packetsHandled() bool {
+	return q.queuedCount() == 0 && q.replies == 0 && q.sent == q.acked
+}
+
+// remotelyComplete reports whether all operations are complete at the target.
+func (q *sendQueue) remotelyComplete() bool { return q.packetsHandled() && q.rdmaOps == 0 }
+
+// Completion is the level of completion that a flush waits for.
+type Completion uint8
+
+const (
+	Local  Completion = iota // the buffers may be reused
+	Remote                   // complete at the target
+)
+
+// isComplete reports whether the operations have reached a level of completion.
+func (q *sendQueue) isComplete(level Completion) bool {
+	return level == Remote && q.remotelyComplete() || level == Local && q.locallyComplete()
 }

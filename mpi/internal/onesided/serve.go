@@ -4,26 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"sync/atomic"
 
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
-	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
-
-// packetLimit returns the maximum payload in bytes of a packet to a rank, without the id of a
-// region.
-func (w *Window) packetLimit(p *peer) int {
-	if p.rank == w.comm.Rank {
-		return math.MaxInt32
-	}
-	n := w.eng.Fabric().Limits(p.job).Eager
-	if w.dynamic != nil {
-		n -= regionIDSize
-	}
-	return n
-}
 
 // serveAccess executes an access of a rank to the memory here and sends the reply. The caller
 // holds the engine's lock, which makes the access atomic with others.
@@ -83,6 +69,23 @@ func (w *Window) serveAccess(core *protocol.Core, p *peer, k packetType, h *enve
 	return nil
 }
 
+// targetRegion returns the local region that a packet of a rank is for, and the rest of the
+// packet.
+func (w *Window) targetRegion(p *peer, payload []byte) (*localRegion, []byte, error) {
+	if w.dynamic == nil {
+		return &w.staticRegion, payload, nil
+	}
+	if len(payload) < regionIDSize {
+		return nil, nil, fmt.Errorf("%w: packet of %d bytes without region id", rma.ErrMalformed, len(payload))
+	}
+	id := binary.LittleEndian.Uint64(payload)
+	local := w.dynamic.regions[id]
+	if local == nil || local.holders[p.rank] == nil {
+		return nil, nil, fmt.Errorf("%w: access to region %d without lookup", protocol.ErrProtocol, id)
+	}
+	return local, payload[regionIDSize:], nil
+}
+
 // serveMessage starts the receive or the send of a message to or from the memory here.
 func (w *Window) serveMessage(core *protocol.Core, p *peer, k packetType, h *envelope.Header, payload []byte) error {
 	t := &w.in
@@ -129,25 +132,10 @@ func (w *Window) serveMessage(core *protocol.Core, p *peer, k packetType, h *env
 	return nil
 }
 
-// messageEnvelope returns the envelope of messages that put elements to a rank, or fetch them.
-func (w *Window) messageEnvelope(k packetType, from *peer, tag int32) match.Envelope {
-	e := match.Envelope{Context: w.comm.ContextID, Source: int32(from.job), Tag: tag}
-	if k == packetFetch {
-		e.Context++
+// sendDueAck sends a requested Ack when all received packets are handled.
+func (w *Window) sendDueAck(core *protocol.Core, p *peer) {
+	if p.recvState.ackRequested && p.recvState.handled == p.recvState.received {
+		p.recvState.ackRequested = false
+		w.sendSignal(core, p, packetAck, p.recvState.handled)
 	}
-	return e
-}
-
-// serveLockWord executes a fetch-and-add on a word of the lock here.
-func (w *Window) serveLockWord(core *protocol.Core, p *peer, h *envelope.Header) error {
-	word := int(uint8(h.Tag >> 8))
-	if word >= len(w.control) {
-		return fmt.Errorf("%w: invalid lock word %d", protocol.ErrProtocol, word)
-	}
-	was := atomic.AddUint64(&w.control[word], h.Length) - h.Length
-	if h.ID != 0 {
-		reply := envelope.Header{Context: w.comm.ContextID, Tag: int32(packetFetchAddReply), ID: h.ID}
-		_ = core.SendActive(p.job, reply, binary.LittleEndian.AppendUint64(w.reply[:0], was))
-	}
-	return nil
 }

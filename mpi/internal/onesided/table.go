@@ -2,14 +2,17 @@ package onesided
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/internal/comm"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
 // A Table lists the windows of a rank. The engine's lock guards it, except in Stop.
@@ -31,9 +34,73 @@ type Config struct {
 // NewTable returns an empty table.
 func NewTable(c Config) *Table { return &Table{Config: c, all: map[uint32]*Window{}} }
 
-// add adds a window. The first window starts a goroutine that drives progress while the program
-// computes, and the timer of liveness probes. The caller holds the engine's lock.
-func (t *Table) add(w *Window) error {
+// Memory is the memory of a rank for a window.
+type Memory struct {
+	Bytes   []byte
+	Kind    datatype.Kind
+	Unit    int   // displacement unit in bytes
+	Dynamic bool  // the window is dynamic and has no memory at first
+	Err     error // the memory cannot be a window, so that Create fails at all ranks
+}
+
+// Create makes a window, collectively. c is a communicator of the window alone. exchange sends
+// the i-th of equal parts of mine to rank i, and receives the i-th part of theirs from it.
+func (t *Table) Create(c *comm.Comm, m Memory, exchange func(mine, theirs []byte) error) (*Window, error) {
+	w := &Window{comm: c, eng: c.Engine, direct: t.Direct, staticRegion: localRegion{Memory: rma.Memory{Bytes: m.Bytes}}, control: make([]uint64, lockWords),
+		peers: make([]peer, c.Size), pendingReplies: map[uint64]*transfer{}, pendingFetchAdds: map[uint64]func(uint64){}}
+	if m.Dynamic {
+		w.dynamic = &dynamicState{}
+	}
+	w.barrierSignals = make([]int, barrierRounds(c.Size))
+	for r := range w.peers {
+		w.peers[r].rank, w.peers[r].job = r, c.WorldRank(r)
+	}
+	refused := m.Err
+	w.eng.Do(func(*protocol.Core) {
+		if refused == nil {
+			refused = t.addWindow(w)
+		}
+	})
+	mine, refused := w.encodeInfo(&m, refused)
+	theirs := make([]byte, len(mine))
+	err := exchange(mine, theirs)
+	if err == nil {
+		err = w.decodeInfo(theirs)
+	}
+	if refused != nil {
+		err = refused
+	}
+	if err != nil {
+		w.eng.Do(func(*protocol.Core) { t.removeWindow(w) })
+		return nil, err
+	}
+	return w, nil
+}
+
+// Free frees a window (MPI_Win_free) and reports whether it is freed, possibly with an error. It
+// is not if it was freed before, or if an epoch is open.
+func (t *Table) Free(w *Window) (freed bool, err error) {
+	if _, err := w.lockEngine(); err != nil {
+		return false, err
+	}
+	broken := w.broken
+	if broken == nil {
+		err = w.epochs.checkClosed()
+	}
+	w.eng.Unlock()
+	if err != nil {
+		return false, err
+	}
+	if broken == nil {
+		err = errors.Join(w.flushTargets(w.allRanks(), Remote), w.waitUnlocks(), w.fenceBarrier())
+	}
+	w.eng.Do(func(*protocol.Core) { t.removeWindow(w) })
+	return true, err
+}
+
+// addWindow adds a window. The first window starts a goroutine that drives progress while the
+// program computes, and the timer of liveness probes. The caller holds the engine's lock.
+func (t *Table) addWindow(w *Window) error {
 	if t.closed {
 		return engine.ErrClosed
 	}
@@ -47,7 +114,9 @@ func (t *Table) add(w *Window) error {
 	return nil
 }
 
-func (t *Table) remove(w *Window) {
+// removeWindow removes a window and deregisters its memory. The caller holds the engine's lock.
+func (t *Table) removeWindow(w *Window) {
+	w.deregisterMemory()
 	if t.all[w.comm.ContextID] != w {
 		return
 	}
@@ -63,7 +132,7 @@ func (t *Table) Stop() {
 	t.Engine.Do(func(*protocol.Core) {
 		t.closed = true
 		for _, w := range t.all {
-			w.deregisterMemory()
+			t.removeWindow(w)
 		}
 	})
 	t.goroutines.Wait()
@@ -107,4 +176,21 @@ func (t *Table) checkLiveness() {
 		}
 		t.timer.Reset(livenessInterval)
 	})
+}
+
+// deregisterMemory deregisters the memory of a window, which cannot be used any more. The caller
+// holds the engine's lock.
+func (w *Window) deregisterMemory() {
+	w.freed = true
+	for _, e := range w.exposed {
+		w.eng.Fabric().DeregisterMemory(e)
+	}
+	w.exposed = nil
+	if w.dynamic != nil {
+		for _, local := range w.dynamic.regions {
+			for _, holder := range local.holders {
+				w.deregisterKey(holder)
+			}
+		}
+	}
 }

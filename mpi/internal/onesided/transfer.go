@@ -6,15 +6,15 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// transfer is an operation in progress: an RDMA operation, a message, or a series of packets
+// A transfer is an operation in progress: an RDMA operation, a message, or a series of packets
 // and replies.
 type transfer struct {
-	p      protocol.Request // RDMA operation or message
-	w      *Window
-	peer   *peer
-	region *remoteRegion // at the target; nil for a part of another transfer
-	packet packetType
-	op     datatype.Op
+	request protocol.Request // RDMA operation or message
+	w       *Window
+	peer    *peer
+	region  *remoteRegion // at the target; nil for a part of another transfer
+	packet  packetType
+	op      datatype.Op
 
 	send    datatype.Buffer // elements to send
 	compare datatype.Buffer // of CompareAndSwap
@@ -30,11 +30,11 @@ type transfer struct {
 	bytesLeft int    // bytes not received
 	id        uint64 // in replies
 
-	parts  int       // outstanding RDMA operations
-	err    error     // first error of a part
-	parent *transfer // the transfer that this one is a part of, or itself
-	result *Result   // of a Request, or nil
-	then   func(*protocol.Request)
+	parts  int                     // outstanding RDMA operations
+	err    error                   // first error of a part
+	parent *transfer               // the transfer that this one is a part of, or itself
+	result *Result                 // of a Request, or nil
+	onDone func(*protocol.Request) // onPartDone, allocated once
 }
 
 // newTransfer returns an empty transfer to a rank.
@@ -46,7 +46,6 @@ func (w *Window) newTransfer(p *peer) *transfer {
 		w.idleTransfers = w.idleTransfers[:n]
 	} else {
 		t = &transfer{}
-		t.then = t.onPartDone
 	}
 	t.w, t.peer, t.parent = w, p, t
 	return t
@@ -72,56 +71,36 @@ func (t *transfer) complete(err error) {
 	if t.result != nil {
 		t.result.Done, t.result.Err = true, err
 	}
-	g := t.region
-	*t = transfer{then: t.then}
+	p, remote := t.peer, t.region
+	*t = transfer{onDone: t.onDone}
 	if len(w.idleTransfers) < maxIdleTransfers {
 		w.idleTransfers = append(w.idleTransfers, t)
 	}
-	if g != nil { // not a part of another transfer
-		g.users--
-		w.returnIfUnused(w.eng.Core(), g)
+	if remote != nil { // not a part of another transfer
+		remote.users--
+		w.returnIfUnused(w.eng.Core(), p, remote)
 	}
 }
 
-// onPartDone is called when an RDMA operation or a message of a transfer is done.
-func (t *transfer) onPartDone(r *protocol.Request) {
-	w, p, parent, err := t.w, t.peer, t.parent, r.Err
-	p.sendQueue.rdmaOps--
-	if parent.packet != packetPut {
-		p.sendQueue.reads--
+// stageBuffer sets the contiguous memory of a transfer: that of the buffer, or a copy.
+func (t *transfer) stageBuffer() {
+	b := t.recv
+	if t.packet == packetPut {
+		b = t.send
 	}
-	if parent.packet.isAccumulate() { // an atomic on one word
-		p.sendQueue.atomics--
-		parent.staging = t.word[:]
+	mem, ok := b.Contiguous()
+	if !ok {
+		mem = make([]byte, b.Size())
+		if t.packet == packetPut {
+			b.Pack(mem)
+		}
 	}
-	if parent.err == nil {
-		parent.err = err
-	}
-	if t != parent {
-		t.complete(nil)
-	}
-	parent.completePart()
-	w.sendQueued(w.eng.Core(), p)
+	t.staging = mem
 }
 
-// startPart makes t a part of parent, or of itself.
-func (t *transfer) startPart(parent *transfer) {
-	t.parent = parent
-	parent.parts++
-	o := &t.peer.sendQueue
-	o.rdmaOps++
-	if parent.packet != packetPut {
-		o.reads++
-	}
-	if parent.packet.isAccumulate() {
-		o.atomics++
-	}
-	t.p.Dest, t.p.OnDone = t.peer.job, t.then
-}
-
-// completePart ends a part. The last part completes the transfer.
-func (t *transfer) completePart() {
-	if t.parts--; t.parts == 0 {
-		t.complete(t.err)
+// returnIfUnused sends Returned for a recalled region without transfers in progress.
+func (w *Window) returnIfUnused(core *protocol.Core, p *peer, remote *remoteRegion) {
+	if remote.recalled && remote.users == 0 {
+		w.sendSignal(core, p, packetReturned, remote.id)
 	}
 }

@@ -1,8 +1,10 @@
 package onesided
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
@@ -12,43 +14,41 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// Errors of calls on a window.
+// Errors of calls on an invalid window.
 var (
-	ErrWin    = errors.New("mpi: invalid window")            // MPI_ERR_WIN
-	ErrEpoch  = errors.New("mpi: wrong RMA synchronization") // MPI_ERR_RMA_SYNC
-	ErrAttach = errors.New("mpi: invalid attach or detach")  // MPI_ERR_RMA_ATTACH
-
+	ErrWin   = errors.New("mpi: invalid window") // MPI_ERR_WIN
 	errNull  = fmt.Errorf("%w: null handle", ErrWin)
 	errFreed = fmt.Errorf("%w: freed", ErrWin)
 )
 
 // A Window is the state of a window at one rank. Its methods are safe for concurrent use. The
-// nil Window is the null window, whose calls return ErrWin.
+// nil Window is the null window, whose calls return ErrWin. The engine's lock guards all fields
+// that change.
 type Window struct {
-	table   *Table
-	comm    *comm.Comm // of the window alone: its context id identifies packets
-	eng     *engine.Engine
-	peers   []peer // by rank
-	exposed []protocol.Registration
-	control []uint64 // words of the lock, see lockWords
+	comm         *comm.Comm // of the window alone: its context id identifies packets
+	eng          *engine.Engine
+	direct       bool          // Config.Direct
+	peers        []peer        // by rank
+	staticRegion localRegion   // memory given to Create
+	dynamic      *dynamicState // nil unless the window is dynamic
+	control      []uint64      // words of the lock, see lockWords
+	exposed      []protocol.Registration
+	freed        bool
+	broken       error // error after the loss of a rank
 
-	// memory given to Create
-	staticRegion     localRegion
-	dynamic          *dynamicState // nil unless the window is dynamic
-	epochs           epochs
-	barrierSignals   []int // by round: signals that have arrived
-	broken           error // error after the loss of a rank
-	freed            bool
-	waits            []*syncWait
-	pendingReplies   map[uint64]*transfer    // transfers that wait for replies, by id
-	pendingFetchAdds map[uint64]func(uint64) // updates of locks that wait for replies, by id
-	lastID           uint64
-	idleTransfers    []*transfer
-	packet           []byte // buffer of the packet to send
-	reply            []byte // buffer of the reply to send
-	in, out          rma.Target
+	// Synchronization.
+	epochs               epochs
+	barrierSignals       []int // by round: signals that have arrived
+	waits                []*syncWait
+	pendingFetchAdds     map[uint64]func(uint64) // updates of locks that wait for replies, by id
+	testRound, syncRound uint64                  // rounds of engine.PollStats.FirstInRound
 
-	testRound, syncRound uint64 // rounds of engine.PollStats.FirstInRound, for Test and Sync
+	// Operations.
+	idleTransfers  []*transfer
+	pendingReplies map[uint64]*transfer // transfers that wait for replies, by id
+	lastID         uint64               // of a packet that wants a reply
+	out, in        rma.Target           // of the packet to send, and of the received one
+	packet, reply  []byte               // buffers of the packet and of the reply to send
 }
 
 // A peer is the state of a window for one rank.
@@ -66,98 +66,12 @@ type peer struct {
 	recvState       recvState
 }
 
-// Memory is the memory of a rank for a window.
-type Memory struct {
-	Bytes   []byte
-	Kind    datatype.Kind
-	Unit    int   // displacement unit in bytes
-	Dynamic bool  // the window is dynamic and has no memory at first
-	Err     error // the memory cannot be a window, so that Create fails at all ranks
-}
-
-// Create makes a window, collectively. c is a communicator of the window alone. exchange sends
-// the i-th of equal parts of mine to rank i, and receives the i-th part of theirs from it.
-func (t *Table) Create(c *comm.Comm, m Memory, exchange func(mine, theirs []byte) error) (*Window, error) {
-	w := &Window{table: t, comm: c, eng: c.Engine, staticRegion: localRegion{Memory: rma.Memory{Bytes: m.Bytes}}, control: make([]uint64, lockWords),
-		peers: make([]peer, c.Size), pendingReplies: map[uint64]*transfer{}, pendingFetchAdds: map[uint64]func(uint64){}}
-	if m.Dynamic {
-		w.dynamic = &dynamicState{}
-	}
-	w.barrierSignals = make([]int, barrierRounds(c.Size))
-	for r := range w.peers {
-		w.peers[r].rank, w.peers[r].job = r, c.WorldRank(r)
-	}
-	refused := m.Err
-	w.eng.Do(func(*protocol.Core) {
-		if refused == nil {
-			refused = t.add(w)
-		}
-	})
-	mine, refused := w.encodeInfo(&m, refused)
-	theirs := make([]byte, len(mine))
-	err := exchange(mine, theirs)
-	if err == nil {
-		err = w.decodeInfo(theirs)
-	}
-	if refused != nil {
-		err = refused
-	}
-	if err != nil {
-		w.eng.Do(func(*protocol.Core) { w.deregisterMemory() })
-		return nil, err
-	}
-	return w, nil
-}
-
-// Free frees a window (MPI_Win_free) and reports whether it is freed, possibly with an error. It
-// is not if it was freed before, or if an epoch is open.
-func (w *Window) Free() (freed bool, err error) {
-	if _, err := w.lockEngine(); err != nil {
-		return false, err
-	}
-	broken := w.broken
-	if broken == nil {
-		err = w.epochs.checkClosed()
-	}
-	w.eng.Unlock()
-	if err != nil {
-		return false, err
-	}
-	if broken == nil {
-		err = errors.Join(w.flushTargets(w.allRanks(), Remote), w.waitUnlocks(), w.fenceBarrier())
-	}
-	w.eng.Do(func(*protocol.Core) { w.deregisterMemory() })
-	return true, err
-}
-
-// waitUnlocks waits until all releases of locks have completed.
-func (w *Window) waitUnlocks() error {
-	return w.waitUntil("Free", func() bool {
-		for r := range w.peers {
-			if w.peers[r].sendQueue.lockUpdates > 0 {
-				return false
-			}
-		}
-		return true
-	}, func(r int) bool { return w.peers[r].sendQueue.lockUpdates > 0 }, w.allRanks()...)
-}
-
-// deregisterMemory removes the window from the table and deregisters its memory. The caller holds the
-// engine's lock.
-func (w *Window) deregisterMemory() {
-	w.freed = true
-	w.table.remove(w)
-	for _, e := range w.exposed {
-		w.eng.Fabric().DeregisterMemory(e)
-	}
-	w.exposed = nil
-	if w.dynamic != nil {
-		for _, v := range w.dynamic.regions {
-			for _, l := range v.holders {
-				w.deregisterKey(l)
-			}
-		}
-	}
+// recvState is the state of the packets received from a rank.
+type recvState struct {
+	received     uint64 // number of packets without a Reply
+	handled      uint64 // of these, handled
+	ackRequested bool   // an Ack is due when all are handled
+	messages     int    // messages in progress to or from the memory here
 }
 
 // SizeOf returns the length of a rank's memory in bytes, comm.Undefined for a rank out of range.
@@ -179,6 +93,29 @@ func (w *Window) UnitOf(rank int) int {
 // hasRank reports whether rank is in range.
 func (w *Window) hasRank(rank int) bool { return w != nil && rank >= 0 && rank < len(w.peers) }
 
+// allRanks returns all ranks of the window.
+func (w *Window) allRanks() []int { return comm.RanksBelow(len(w.peers)) }
+
+// epochOf returns the epoch of a rank, or of comm.ProcNull.
+func (w *Window) epochOf(target int) (*peerEpoch, error) {
+	switch {
+	case target == comm.ProcNull:
+		return &w.epochs.null, nil
+	case !w.hasRank(target):
+		return nil, fmt.Errorf("%w: %d, want [0, %d)", comm.ErrRank, target, len(w.peers))
+	}
+	return &w.peers[target].epoch, nil
+}
+
+// checkLocked returns an error unless a rank is locked.
+func (w *Window) checkLocked(target int) error {
+	e, err := w.epochOf(target)
+	if err == nil && !w.epochs.all && e.locked == 0 {
+		err = fmt.Errorf("%w: target not locked", ErrEpoch)
+	}
+	return err
+}
+
 // lockEngine acquires the engine's lock for a call. It fails if the window is null or freed.
 func (w *Window) lockEngine() (*protocol.Core, error) {
 	if w == nil {
@@ -192,5 +129,36 @@ func (w *Window) lockEngine() (*protocol.Core, error) {
 	return core, err
 }
 
-// allRanks returns all ranks of the window.
-func (w *Window) allRanks() []int { return comm.RanksBelow(len(w.peers)) }
+// packetLimit returns the maximum payload in bytes of a packet to a rank, without the id of a
+// region.
+func (w *Window) packetLimit(p *peer) int {
+	if p.rank == w.comm.Rank {
+		return math.MaxInt32
+	}
+	n := w.eng.Fabric().Limits(p.job).Eager
+	if w.dynamic != nil {
+		n -= regionIDSize
+	}
+	return n
+}
+
+// sendSignal sends a packet without payload.
+func (w *Window) sendSignal(core *protocol.Core, p *peer, k packetType, id uint64) {
+	// Errors are ignored: if the rank is lost, onRankLost breaks the window.
+	_ = core.SendActive(p.job, envelope.Header{Context: w.comm.ContextID, Tag: int32(k), ID: id}, nil)
+}
+
+// sendPayload sends a packet with a payload of fixed size.
+func (w *Window) sendPayload(core *protocol.Core, p *peer, h envelope.Header, what any) {
+	h.Context = w.comm.ContextID
+	payload, _ := binary.Append(nil, binary.LittleEndian, what)
+	_ = core.SendActive(p.job, h, payload) // if the rank is lost, so is the window
+}
+
+// transmitQueued transmits all queued packets of the fabric, because the program may now
+// compute for long.
+func (w *Window) transmitQueued() {
+	if fab := w.eng.Fabric(); fab != nil {
+		w.eng.Do(func(*protocol.Core) { fab.Flush() })
+	}
+}
