@@ -97,7 +97,7 @@ func (c *Comm) newWindow(m onesided.Memory) (*Win, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.world.windows.Create(&own.base, m, func(mine, theirs []byte) error { return c.Alltoall(Of(mine), Of(theirs)) })
+	w, err := c.world.windows.CreateWindow(&own.base, m, func(mine, theirs []byte) error { return c.Alltoall(Of(mine), Of(theirs)) })
 	if err != nil {
 		_ = own.Free()
 		return nil, err
@@ -112,7 +112,7 @@ func (w *Win) Free() error {
 	if w.isNull() {
 		return w.fail("win-free", errNullWin)
 	}
-	freed, err := w.comm.world.windows.Free(w.w)
+	freed, err := w.comm.world.windows.FreeWindow(w.w)
 	if freed {
 		err = errors.Join(err, w.comm.Free())
 	}
@@ -131,7 +131,7 @@ func Address[T any](s []T) int { return int(uintptr(unsafe.Pointer(unsafe.SliceD
 func WinAttach[T any](w *Win, s []T) (int, error) {
 	mem, _, err := datatype.Raw(s)
 	if err == nil {
-		err = w.window().AttachMemory(mem)
+		err = w.asWindow().AttachMemory(mem)
 	}
 	if err != nil || len(mem) == 0 {
 		return 0, w.fail("win-attach", err)
@@ -145,7 +145,7 @@ func WinAttach[T any](w *Win, s []T) (int, error) {
 // on their programs. Then the memory belongs to the program and may be attached again. Address
 // 0 is ignored.
 func (w *Win) Detach(addr int) error {
-	if err := w.window().DetachMemory(addr); err != nil {
+	if err := w.asWindow().DetachMemory(addr); err != nil {
 		return w.asComm().fail("detach", fmt.Sprintf("at %d", addr), err)
 	}
 	return nil
@@ -153,11 +153,11 @@ func (w *Win) Detach(addr int) error {
 
 // Size returns the length of a rank's memory in bytes (MPI_WIN_SIZE), 0 for a dynamic window,
 // Undefined for a rank out of range.
-func (w *Win) Size(rank int) int { return w.window().SizeOf(rank) }
+func (w *Win) Size(rank int) int { return w.asWindow().SizeOf(rank) }
 
 // Unit returns the displacement unit of a rank in bytes (MPI_WIN_DISP_UNIT), Undefined for a
 // rank out of range.
-func (w *Win) Unit(rank int) int { return w.window().UnitOf(rank) }
+func (w *Win) Unit(rank int) int { return w.asWindow().UnitOf(rank) }
 
 // Group returns the ranks of the window (MPI_Win_get_group), the null group for the null
 // window.
@@ -177,8 +177,8 @@ func (w *Win) asComm() *Comm {
 	return w.comm
 }
 
-// window returns the state of the window, nil for the null window.
-func (w *Win) window() *onesided.Window {
+// asWindow returns the state of the window, nil for the null window.
+func (w *Win) asWindow() *onesided.Window {
 	if w == nil {
 		return nil
 	}

@@ -38,7 +38,7 @@ func (p Place) String() string { return p.place.String() }
 // Put writes elements to a place in the window of target (MPI_Put). The buffer belongs to the
 // window until a flush or the end of the epoch.
 func (w *Win) Put(b Buffer, target int, at Place) error {
-	return w.start("put", onesided.NewPut(b.data, at.place), target)
+	return w.startOperation("put", onesided.NewPut(b.data, at.place), target)
 }
 
 // Rput is Put with a request, which is done when the buffer may be reused (MPI_Rput).
@@ -48,7 +48,7 @@ func (w *Win) Rput(b Buffer, target int, at Place) (*Request, error) {
 
 // Get reads elements from a place in the window of target (MPI_Get).
 func (w *Win) Get(b Buffer, target int, at Place) error {
-	return w.start("get", onesided.NewGet(b.data, at.place), target)
+	return w.startOperation("get", onesided.NewGet(b.data, at.place), target)
 }
 
 // Rget is Get with a request, which is done when the elements have arrived (MPI_Rget).
@@ -60,7 +60,7 @@ func (w *Win) Rget(b Buffer, target int, at Place) (*Request, error) {
 // operation except NoOp (MPI_Accumulate). Two calls of one origin for the same place are
 // applied in order. See Win for atomicity.
 func (w *Win) Accumulate(b Buffer, target int, at Place, op Op) error {
-	return w.start("accumulate", onesided.NewAccumulate(b.data, at.place, op.op), target)
+	return w.startOperation("accumulate", onesided.NewAccumulate(b.data, at.place, op.op), target)
 }
 
 // Raccumulate is Accumulate with a request, which is done when the buffer may be reused
@@ -72,7 +72,7 @@ func (w *Win) Raccumulate(b Buffer, target int, at Place, op Op) (*Request, erro
 // GetAccumulate is Accumulate that also reads the elements before the operation into result
 // (MPI_Get_accumulate). With NoOp it only reads, and b may be Buffer{}.
 func (w *Win) GetAccumulate(b, result Buffer, target int, at Place, op Op) error {
-	return w.start("get-accumulate", onesided.NewGetAccumulate(b.data, result.data, at.place, op.op), target)
+	return w.startOperation("get-accumulate", onesided.NewGetAccumulate(b.data, result.data, at.place, op.op), target)
 }
 
 // RgetAccumulate is GetAccumulate with a request, which is done when the result has arrived
@@ -83,18 +83,18 @@ func (w *Win) RgetAccumulate(b, result Buffer, target int, at Place, op Op) (*Re
 
 // FetchAndOp is GetAccumulate of one element (MPI_Fetch_and_op).
 func (w *Win) FetchAndOp(b, result Buffer, target, disp int, op Op) error {
-	return w.start("fetch-and-op", onesided.NewFetchAndOp(b.data, result.data, disp, op.op), target)
+	return w.startOperation("fetch-and-op", onesided.NewFetchAndOp(b.data, result.data, disp, op.op), target)
 }
 
 // CompareAndSwap reads one element into result and replaces it by b if it is equal to compare
 // (MPI_Compare_and_swap). Elements are integers, bytes or bool.
 func (w *Win) CompareAndSwap(b, compare, result Buffer, target, disp int) error {
-	return w.start("compare-and-swap", onesided.NewCompareAndSwap(b.data, compare.data, result.data, disp), target)
+	return w.startOperation("compare-and-swap", onesided.NewCompareAndSwap(b.data, compare.data, result.data, disp), target)
 }
 
-// start starts an operation.
-func (w *Win) start(name string, o onesided.Operation, target int) error {
-	if err := w.window().StartOperation(&o, target, nil); err != nil {
+// startOperation starts an operation.
+func (w *Win) startOperation(name string, o onesided.Operation, target int) error {
+	if err := w.asWindow().StartOperation(&o, target, nil); err != nil {
 		return w.asComm().fail(name, describeTarget(target, o.At), err)
 	}
 	return nil
@@ -103,7 +103,7 @@ func (w *Win) start(name string, o onesided.Operation, target int) error {
 // startRequest starts an operation with a Request.
 func (w *Win) startRequest(name string, o onesided.Operation, target int) (*Request, error) {
 	r := &Request{comm: w.asComm(), op: name, rmaResult: &onesided.Result{Target: target, At: o.At}}
-	if err := w.window().StartOperation(&o, target, r.rmaResult); err != nil {
+	if err := w.asWindow().StartOperation(&o, target, r.rmaResult); err != nil {
 		r.neverStarted, r.err = true, w.asComm().fail(name, describeTarget(target, o.At), err)
 	}
 	return r, r.err

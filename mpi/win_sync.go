@@ -28,7 +28,7 @@ func hasAssert(as []Assert, a Assert) bool {
 // (MPI_Win_fence). All ranks call it; it returns after all have called it. Stores of each rank
 // before it are visible to the others after it.
 func (w *Win) Fence(as ...Assert) error {
-	return w.fail("fence", w.window().Fence(hasAssert(as, NoPrecede), hasAssert(as, NoSucceed)))
+	return w.fail("fence", w.asWindow().FenceEpoch(hasAssert(as, NoPrecede), hasAssert(as, NoSucceed)))
 }
 
 // Post opens an exposure epoch for the ranks of a group (MPI_Win_post). It does not wait; Wait
@@ -36,7 +36,7 @@ func (w *Win) Fence(as ...Assert) error {
 func (w *Win) Post(g *Group, as ...Assert) error {
 	ranks, err := w.membersOf(g)
 	if err == nil {
-		err = w.window().PostEpoch(ranks, hasAssert(as, NoCheck))
+		err = w.asWindow().PostEpoch(ranks, hasAssert(as, NoCheck))
 	}
 	return w.fail("post", err)
 }
@@ -46,7 +46,7 @@ func (w *Win) Post(g *Group, as ...Assert) error {
 func (w *Win) Start(g *Group, as ...Assert) error {
 	ranks, err := w.membersOf(g)
 	if err == nil {
-		err = w.window().StartEpoch(ranks, hasAssert(as, NoCheck))
+		err = w.asWindow().StartEpoch(ranks, hasAssert(as, NoCheck))
 	}
 	return w.fail("start", err)
 }
@@ -61,16 +61,16 @@ func (w *Win) membersOf(g *Group) ([]int, error) {
 
 // Complete closes the epoch of Start (MPI_Win_complete). It returns when the buffers of the
 // operations may be reused, and does not wait for Wait at the targets.
-func (w *Win) Complete() error { return w.fail("complete", w.window().CompleteEpoch()) }
+func (w *Win) Complete() error { return w.fail("complete", w.asWindow().CompleteEpoch()) }
 
 // Wait closes the epoch of Post (MPI_Win_wait). It returns when all ranks of the group have
 // called Complete and their operations are complete.
-func (w *Win) Wait() error { return w.fail("wait", w.window().WaitEpoch()) }
+func (w *Win) Wait() error { return w.fail("wait", w.asWindow().WaitEpoch()) }
 
 // Test reports whether the epoch of Post can be closed, and closes it (MPI_Win_test). It does
 // not wait.
 func (w *Win) Test() (bool, error) {
-	closed, err := w.window().TestEpoch()
+	closed, err := w.asWindow().TestEpoch()
 	return closed, w.fail("test", err)
 }
 
@@ -86,46 +86,46 @@ const (
 // the lock. A rank that loads from or stores to its own window locks it, too. A rank may lock
 // several targets one after the other. Locking ProcNull returns at once.
 func (w *Win) Lock(kind LockKind, target int, as ...Assert) error {
-	return w.failTarget("lock", "of", target, w.window().LockRank(onesided.LockKind(kind), target, hasAssert(as, NoCheck)))
+	return w.failTarget("lock", "of", target, w.asWindow().LockRank(onesided.LockKind(kind), target, hasAssert(as, NoCheck)))
 }
 
 // LockAll opens a passive-target epoch on all ranks with shared locks (MPI_Win_lock_all).
 func (w *Win) LockAll(as ...Assert) error {
-	return w.fail("lock-all", w.window().LockAll(hasAssert(as, NoCheck)))
+	return w.fail("lock-all", w.asWindow().LockAll(hasAssert(as, NoCheck)))
 }
 
 // Unlock completes the operations on target and closes the epoch of Lock (MPI_Win_unlock).
 func (w *Win) Unlock(target int) error {
-	return w.failTarget("unlock", "of", target, w.window().UnlockRank(target))
+	return w.failTarget("unlock", "of", target, w.asWindow().UnlockRank(target))
 }
 
 // UnlockAll completes all operations and closes the epoch of LockAll (MPI_Win_unlock_all).
-func (w *Win) UnlockAll() error { return w.fail("unlock-all", w.window().UnlockAll()) }
+func (w *Win) UnlockAll() error { return w.fail("unlock-all", w.asWindow().UnlockAll()) }
 
 // Flush waits until the operations on target are complete at the target (MPI_Win_flush). It
 // needs an epoch of Lock or LockAll.
 func (w *Win) Flush(target int) error {
-	return w.failTarget("flush", "to", target, w.window().FlushRank(target, onesided.Remote))
+	return w.failTarget("flush", "to", target, w.asWindow().FlushRank(target, onesided.Remote))
 }
 
 // FlushAll is Flush of all ranks (MPI_Win_flush_all).
 func (w *Win) FlushAll() error {
-	return w.fail("flush-all", w.window().FlushAll(onesided.Remote))
+	return w.fail("flush-all", w.asWindow().FlushAll(onesided.Remote))
 }
 
 // FlushLocal waits until the buffers of the operations on target may be reused
 // (MPI_Win_flush_local).
 func (w *Win) FlushLocal(target int) error {
-	return w.failTarget("flush-local", "to", target, w.window().FlushRank(target, onesided.Local))
+	return w.failTarget("flush-local", "to", target, w.asWindow().FlushRank(target, onesided.Local))
 }
 
 // FlushLocalAll is FlushLocal of all ranks (MPI_Win_flush_local_all).
 func (w *Win) FlushLocalAll() error {
-	return w.fail("flush-local-all", w.window().FlushAll(onesided.Local))
+	return w.fail("flush-local-all", w.asWindow().FlushAll(onesided.Local))
 }
 
 // Sync synchronizes the private and the public copy of the window (MPI_Win_sync). In Go, memory
 // that other ranks write must be read with package sync/atomic until a synchronization call has
 // returned; Sync makes progress, so that a loop that polls memory ends. It fails when a rank of
 // the window is lost.
-func (w *Win) Sync() error { return w.fail("sync", w.window().Sync()) }
+func (w *Win) Sync() error { return w.fail("sync", w.asWindow().SyncMemory()) }

@@ -3,12 +3,12 @@
 //
 //	t := onesided.NewTable(onesided.Config{Engine: e, Direct: true})
 //	core.Handler, core.OnPeerFailed = t.HandlePacket, t.OnRankLost
-//	w, err := t.Create(&comm, memory, alltoall)           // all ranks
+//	w, err := t.CreateWindow(&comm, memory, alltoall)     // all ranks
 //	err = w.LockRank(onesided.Exclusive, 1, false)
 //	put := onesided.NewPut(buffer, place)
 //	err = w.StartOperation(&put, 1, nil)                  // starts
 //	err = w.UnlockRank(1)                                 // waits: complete at rank 1
-//	freed, err := t.Free(w)                               // all ranks
+//	freed, err := t.FreeWindow(w)                         // all ranks
 //
 // Package mpi wraps windows in handles with the calls of the standard, and adds the call and the
 // rank to their errors. The engine's lock guards windows.

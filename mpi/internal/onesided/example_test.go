@@ -31,7 +31,7 @@ func Example() {
 			var c comm.Comm
 			c.Init(e, 2, "pair", nil, rank, 2)
 			mine := make([]byte, 8)
-			w, err := table.Create(&c, onesided.Memory{Bytes: mine, Kind: datatype.Uint8, Unit: 1}, exchanges[rank])
+			w, err := table.CreateWindow(&c, onesided.Memory{Bytes: mine, Kind: datatype.Uint8, Unit: 1}, exchanges[rank])
 			check(err)
 			if rank == 0 {
 				check(w.LockRank(onesided.Exclusive, 1, false))
@@ -39,11 +39,11 @@ func Example() {
 				check(w.StartOperation(&put, 1, nil))
 				check(w.UnlockRank(1)) // the put is complete at rank 1
 			}
-			check(w.Fence(false, true))
+			check(w.FenceEpoch(false, true))
 			if rank == 1 {
 				fmt.Printf("%q\n", mine)
 			}
-			_, err = table.Free(w)
+			_, err = table.FreeWindow(w)
 			check(err)
 			table.Stop()
 			check(e.Close(context.Background()))

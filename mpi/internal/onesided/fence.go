@@ -8,10 +8,10 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Fence completes the operations of all ranks since the last Fence, waits for all ranks and opens
-// an access epoch (MPI_Win_fence). noPrecede asserts that no rank has started operations,
-// noSucceed that none will until the next Fence.
-func (w *Window) Fence(noPrecede, noSucceed bool) error {
+// FenceEpoch completes the operations of all ranks since the last call, waits for all ranks and
+// opens an access epoch (MPI_Win_fence). noPrecede asserts that no rank has started operations,
+// noSucceed that none will until the next call.
+func (w *Window) FenceEpoch(noPrecede, noSucceed bool) error {
 	if _, err := w.lockEngine(); err != nil {
 		return err
 	}

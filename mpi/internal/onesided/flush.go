@@ -79,8 +79,8 @@ func (w *Window) flushTargets(ranks []int, level Completion) error {
 	return err
 }
 
-// Sync makes progress (MPI_Win_sync). It fails when a rank of the window is lost.
-func (w *Window) Sync() error {
+// SyncMemory makes progress (MPI_Win_sync). It fails when a rank of the window is lost.
+func (w *Window) SyncMemory() error {
 	if _, err := w.lockEngine(); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func newTable(t testing.TB) *Table {
 func newWindow(t testing.TB, table *Table, id uint32, m Memory) *Window {
 	var c comm.Comm
 	c.Init(table.Engine, id, "self.win", nil, 0, 1)
-	w, err := table.Create(&c, m, func(mine, theirs []byte) error {
+	w, err := table.CreateWindow(&c, m, func(mine, theirs []byte) error {
 		copy(theirs, mine)
 		return nil
 	})

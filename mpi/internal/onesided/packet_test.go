@@ -44,15 +44,15 @@ func FuzzPacket(f *testing.F) {
 		static := newWindow(t, table, 2, Memory{Bytes: mem, Kind: datatype.Uint8, Unit: 1})
 		dynamic := newWindow(t, table, 4, Memory{Kind: datatype.Byte, Unit: 1, Dynamic: true})
 		require.NoError(t, dynamic.AttachMemory(mem))
-		require.NoError(t, dynamic.Fence(false, false))
+		require.NoError(t, dynamic.FenceEpoch(false, false))
 		put := NewPut(datatype.Of([]byte{1}), rma.At(int(addressOf(mem))))
 		require.NoError(t, dynamic.StartOperation(&put, 0, nil)) // so that it is looked up
 		handOver(table, static, b)
 		handOver(table, dynamic, b)
 		require.Equal(t, make([]byte, 8), guarded[:8])
 		require.Equal(t, make([]byte, 8), guarded[72:])
-		_, _ = table.Free(static) // the packets may be invalid
-		_, _ = table.Free(dynamic)
+		_, _ = table.FreeWindow(static) // the packets may be invalid
+		_, _ = table.FreeWindow(dynamic)
 	})
 }
 
@@ -127,7 +127,7 @@ func TestProtocolViolations(t *testing.T) {
 	refused(packetPut, 0, named(1, put, 6))
 	require.Equal(t, []int64{7, 5}, mine[:2])
 	for _, x := range []*Window{w, static} {
-		freed, err := table.Free(x)
+		freed, err := table.FreeWindow(x)
 		require.NoError(t, err)
 		require.True(t, freed)
 	}

@@ -74,7 +74,7 @@ func (w *Window) sendElements(core *protocol.Core, t *transfer) error {
 	}
 	job, replies := t.peer.job, t.id != 0
 	if last {
-		q.pop()
+		q.popTransfer()
 	}
 	err := core.SendActive(job, h, b) // to this rank itself: replies arrive before it returns
 	if last && !replies {
@@ -129,7 +129,7 @@ func (w *Window) failQueued(p *peer, cause error) {
 	q := &p.sendQueue
 	for q.queuedCount() > 0 {
 		t := q.transfers[q.first]
-		q.pop()
+		q.popTransfer()
 		t.complete(cause)
 	}
 	for _, t := range w.pendingReplies {

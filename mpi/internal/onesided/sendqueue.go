@@ -31,8 +31,8 @@ func (q *sendQueue) canSend() bool { return int(q.sent-q.acked)+q.replies < maxP
 // queuedCount returns the number of queued transfers.
 func (q *sendQueue) queuedCount() int { return len(q.transfers) - q.first }
 
-// pop removes the first queued transfer.
-func (q *sendQueue) pop() {
+// popTransfer removes the first queued transfer.
+func (q *sendQueue) popTransfer() {
 	q.transfers[q.first] = nil
 	if q.first++; q.first >= len(q.transfers)/2 { // compact
 		n := copy(q.transfers, q.transfers[q.first:])

@@ -40,12 +40,12 @@ type Memory struct {
 	Kind    datatype.Kind
 	Unit    int   // displacement unit in bytes
 	Dynamic bool  // the window is dynamic and has no memory at first
-	Err     error // the memory cannot be a window, so that Create fails at all ranks
+	Err     error // the memory cannot be a window, so that CreateWindow fails at all ranks
 }
 
-// Create makes a window, collectively. c is a communicator of the window alone. exchange sends
-// the i-th of equal parts of mine to rank i, and receives the i-th part of theirs from it.
-func (t *Table) Create(c *comm.Comm, m Memory, exchange func(mine, theirs []byte) error) (*Window, error) {
+// CreateWindow makes a window, collectively. c is a communicator of the window alone. exchange
+// sends the i-th of equal parts of mine to rank i, and receives the i-th part of theirs from it.
+func (t *Table) CreateWindow(c *comm.Comm, m Memory, exchange func(mine, theirs []byte) error) (*Window, error) {
 	w := &Window{comm: c, eng: c.Engine, direct: t.Direct, staticRegion: localRegion{Memory: rma.Memory{Bytes: m.Bytes}}, control: make([]uint64, lockWords),
 		peers: make([]peer, c.Size), pendingReplies: map[uint64]*transfer{}, pendingFetchAdds: map[uint64]func(uint64){}}
 	if m.Dynamic {
@@ -77,9 +77,9 @@ func (t *Table) Create(c *comm.Comm, m Memory, exchange func(mine, theirs []byte
 	return w, nil
 }
 
-// Free frees a window (MPI_Win_free) and reports whether it is freed, possibly with an error. It
-// is not if it was freed before, or if an epoch is open.
-func (t *Table) Free(w *Window) (freed bool, err error) {
+// FreeWindow frees a window, collectively (MPI_Win_free), and reports whether it is freed, possibly
+// with an error. It is not if it was freed before, or if an epoch is open.
+func (t *Table) FreeWindow(w *Window) (freed bool, err error) {
 	if _, err := w.lockEngine(); err != nil {
 		return false, err
 	}

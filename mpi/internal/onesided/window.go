@@ -29,7 +29,7 @@ type Window struct {
 	eng          *engine.Engine
 	direct       bool          // Config.Direct
 	peers        []peer        // by rank
-	staticRegion localRegion   // memory given to Create
+	staticRegion localRegion   // memory given to CreateWindow
 	dynamic      *dynamicState // nil unless the window is dynamic
 	control      []uint64      // words of the lock, see lockWords
 	exposed      []protocol.Registration
