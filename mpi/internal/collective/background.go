@@ -18,29 +18,6 @@ type Background struct {
 
 func newBackground() *Background { return &Background{doneCh: make(chan struct{})} }
 
-// Start starts a nonblocking call, which a goroutine executes. With Options.Check a call with
-// invalid arguments is started, too, and Start returns their error.
-func (c *Comm) Start(o *Op) (*Background, error) {
-	o.form = nonblocking
-	k, err := c.beginCall(o)
-	if err != nil {
-		return nil, err
-	}
-	b, refused := newBackground(), k.argErr
-	k.background = b
-	go func() {
-		err := errNoReturn
-		defer func() { // also if a function of the program calls runtime.Goexit
-			c.endCall(k, err)
-			b.completeCall(c, err)
-		}()
-		if err = k.runBlocking(); err != nil {
-			err = c.fail(k.op.Name(), k.op.RootText(), err)
-		}
-	}()
-	return b, refused
-}
-
 // completeCall marks the call as done and wakes its waiters.
 func (b *Background) completeCall(c *Comm, err error) {
 	c.Engine.Do(func(*protocol.Core) { b.done, b.err = true, err })

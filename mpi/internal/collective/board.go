@@ -3,42 +3,16 @@ package collective
 import (
 	"bytes"
 	"runtime"
-	"sync"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
-// Short collective calls among ranks of one node use shared memory: package coll has the
-// algorithms, package shm the layout. This file creates the shared memory of a communicator;
-// collective_wait.go waits in it.
-
-// BoardThreshold is the sequence number of the first call of a communicator that creates shared
-// memory. Most communicators make few calls. All collective calls count, not only those that
-// could use shared memory, so that ranks whose calls once differed still agree on the number.
-const BoardThreshold = 4
-
-// BoardSlotSize returns the bytes of shared memory of each rank. It shrinks with the number of
-// ranks: a communicator of up to 256 ranks uses 512 KiB.
-func BoardSlotSize(ranks int) int { return min(max(1<<10, 256<<10/ranks&^63), 16<<10) }
-
-// sharedMemory is the shared memory of a communicator.
-type sharedMemory struct {
-	mu          sync.Mutex // held during a call; guards the other fields
-	calls       int        // number of calls that have used it
-	unavailable bool       // a rank cannot map it
-	seg         *shm.Segment
-	board       *shm.Board // nil: not created yet, or unavailable
-
-	cleanup runtime.Cleanup // closes the segment of a communicator that is not freed
-	err     error           // first failed wait; the ranks may be in different rounds since
-}
-
 // SharedBytes implements coll.SharedMemoryNet. Nonblocking calls do not use shared memory, because several may
 // be in progress; nor do the messages that compare calls, because other ranks may make theirs
 // in nonblocking calls.
 func (n *callNet) SharedBytes() int {
-	if c := n.comm; !c.sharesNode || n.call.op.form != blocking || c.fixedTag != 0 || n.tag&checkTag != 0 {
+	if c := n.comm; !c.sharesNode || n.op.form != blocking || c.fixedTag != 0 || n.tag&checkTag != 0 {
 		return 0
 	}
 	return BoardSlotSize(n.comm.Size)
@@ -47,7 +21,7 @@ func (n *callNet) SharedBytes() int {
 // Board implements coll.SharedMemoryNet.
 func (n *callNet) Board() coll.Board {
 	if !n.board.opened {
-		n.board = boardCall{net: n, opened: true, board: n.call.openBoard()}
+		n.board = boardCall{net: n, opened: true, board: n.openBoard()}
 	}
 	if n.board.board == nil {
 		return nil
@@ -57,13 +31,13 @@ func (n *callNet) Board() coll.Board {
 
 // openBoard locks the board of the communicator for a call and returns it, nil if there is
 // none. All ranks get the same result.
-func (k *call) openBoard() *shm.Board {
-	c, s := k.comm, &k.comm.sharedMemory
+func (n *callNet) openBoard() *shm.Board {
+	c, s := n.comm, &n.comm.sharedMemory
 	s.mu.Lock()
-	if s.board == nil && !s.unavailable && k.round >= BoardThreshold {
+	if s.board == nil && !s.unavailable && n.round >= BoardThreshold {
 		room := BoardSlotSize(c.Size)
 		var seg *shm.Segment
-		if seg, s.unavailable = k.createSegment(shm.BoardSize(c.Size, room)); seg != nil {
+		if seg, s.unavailable = n.createSegment(shm.BoardSize(c.Size, room)); seg != nil {
 			s.board = shm.NewBoard(seg.Bytes(), c.Size, room, c.Rank)
 			s.seg, s.cleanup = seg, runtime.AddCleanup(c, func(seg *shm.Segment) { _ = seg.Close() }, seg)
 		}
@@ -77,29 +51,16 @@ func (k *call) openBoard() *shm.Board {
 }
 
 // closeBoard unlocks the board at the end of a call.
-func (k *call) closeBoard() {
-	if k.net.board.board != nil {
-		s := &k.comm.sharedMemory
+func (n *callNet) closeBoard() {
+	if n.board.board != nil {
+		s := &n.comm.sharedMemory
 		look := s.calls%spinsPerPoll == 0
 		s.mu.Unlock()
 		if look {
-			k.comm.Engine.PollOnce()
+			n.comm.Engine.PollOnce()
 		}
 	}
-	k.net.board = boardCall{}
-}
-
-// release closes the segment, unless a call is stuck in it.
-func (s *sharedMemory) release() {
-	if !s.mu.TryLock() {
-		return
-	}
-	defer s.mu.Unlock()
-	if s.seg != nil {
-		s.cleanup.Stop()
-		_ = s.seg.Close()
-	}
-	s.seg, s.board, s.unavailable = nil, nil, true
+	n.board = boardCall{}
 }
 
 // segmentNameSize is the size of the segment name in a message.
@@ -110,21 +71,21 @@ var OpenSegment = shm.Open
 
 // createSegment creates a segment at rank 0 and maps it at all ranks. It is collective. The
 // segment is nil if one rank cannot map it, which sets unavailable, or if a message fails.
-func (k *call) createSegment(size int) (seg *shm.Segment, never bool) {
+func (n *callNet) createSegment(size int) (seg *shm.Segment, never bool) {
 	var name [segmentNameSize]byte
-	tag := k.net.tag
-	k.net.tag = tag&^persistentTag | checkTag
-	defer func() { k.net.tag = tag }()
-	if k.net.Rank() == 0 {
+	tag := n.tag
+	n.tag = tag&^persistentTag | checkTag
+	defer func() { n.tag = tag }()
+	if n.Rank() == 0 {
 		if made, err := shm.Create(size); err == nil {
 			seg = made
 			defer func() { _ = made.Unlink() }()
 			copy(name[:], seg.Name())
 		}
 	}
-	by := coll.Call{Net: struct{ coll.Net }{&k.net}, Memory: &k.scratch} // messages
+	by := coll.Call{Net: struct{ coll.Net }{n}, Memory: &n.scratch} // messages
 	err := by.Bcast(0, name[:])
-	if err == nil && k.net.Rank() != 0 {
+	if err == nil && n.Rank() != 0 {
 		seg, _ = OpenSegment(string(name[:max(0, bytes.IndexByte(name[:], 0))]), size)
 	}
 	have := []byte{0}

@@ -33,7 +33,7 @@ func (b *boardCall) BeginRound() ([]byte, error) {
 	if err := b.net.comm.sharedMemory.err; err != nil {
 		return nil, err
 	}
-	b.board.BeginRound(b.net.call.round)
+	b.board.BeginRound(b.net.round)
 	for r := range b.net.comm.Size {
 		if err := b.waitEvent(r, eventFreed); err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (b *boardCall) WaitShown(rank int) (place []byte, signature uint64, err err
 // EndRound implements coll.Board. If two ranks make calls that do not match and read nothing from
 // each other, the later one finds the mismatch here.
 func (b *boardCall) EndRound() error {
-	bad := &b.net.call.mismatch
+	bad := &b.net.mismatch
 	for r := 0; r < b.net.comm.Size && bad.Load() == nil; r++ {
 		if b.board.HasShown(r) {
 			_ = b.compareSignature(r) // call.executeAlgorithm returns the mismatch
@@ -77,7 +77,7 @@ func (b *boardCall) EndRound() error {
 
 // compareSignature compares our signature in this round with that of another rank.
 func (b *boardCall) compareSignature(rank int) error {
-	k := b.net.call
+	k := b.net
 	theirs, ok := b.board.SignatureInRound(rank, k.round)
 	if k.signature == 0 || ok && callSignature(theirs).sameCall(k.signature) {
 		return nil
@@ -85,13 +85,13 @@ func (b *boardCall) compareSignature(rank int) error {
 	c := b.net.comm
 	if !ok { // that rank has found a mismatch and notifies all ranks
 		ctx, cancel := context.WithTimeout(context.Background(), mismatchTimeout)
-		_ = c.Engine.Wait(ctx, mismatchWait{k})
+		_ = c.Engine.Wait(ctx, mismatchWait{&k.comparedCall})
 		cancel()
 	}
 	if bad := k.mismatch.Load(); bad != nil {
 		return bad
 	}
-	d := &callMismatch{Number: uint32(b.net.tag) & maxSeq, Rank: uint32(rank), Other: uint32(c.Rank), Signature: callSignature(theirs), OtherSignature: k.signature, Sends: -1}
+	d := &callMismatch{Number: k.number, Rank: uint32(rank), Other: uint32(c.Rank), Signature: callSignature(theirs), OtherSignature: k.signature, Sends: -1}
 	c.Engine.Do(func(core *protocol.Core) { c.reportMismatch(core, d) })
 	return d
 }
@@ -101,7 +101,7 @@ func (b *boardCall) compareSignature(rank int) error {
 const mismatchTimeout = time.Second
 
 // mismatchWait is the condition that the mismatch of a call is known.
-type mismatchWait struct{ *call }
+type mismatchWait struct{ *comparedCall }
 
 // Ready implements engine.Waitable.
 func (d mismatchWait) Ready() bool { return d.mismatch.Load() != nil }
@@ -144,7 +144,7 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 		if b.hasHappened(rank, e) {
 			return nil
 		}
-		if bad := b.net.call.mismatch.Load(); bad != nil {
+		if bad := b.net.mismatch.Load(); bad != nil {
 			return bad
 		}
 		now := time.Now()
@@ -163,10 +163,6 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 	}
 	return nil
 }
-
-// wakeTag is the tag of wake-up messages. No call uses it, nor does CreateGroup, whose tags are
-// lower.
-const wakeTag = groupTag | 1<<28
 
 // sleepForEvent sleeps until the rank of the event sends a wake-up message.
 func (b *boardCall) sleepForEvent(rank int, e boardEvent) error {

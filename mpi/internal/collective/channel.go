@@ -17,14 +17,14 @@ import (
 // rdmaChannel is the state that consecutive collective calls keep when ranks write into each
 // other's memory: the remote buffers of the others, and the local buffer that they know. A
 // communicator has one for blocking calls and one for nonblocking calls that use the queue
-// (call_queue.go); a persistent call has its own, as has each other nonblocking call,
+// (queue.go); a persistent call has its own, as has each other nonblocking call,
 // because calls may overtake each other.
 //
 // A buffer stays registered until the others have learned of the next one. Registration keeps
 // the memory alive, so its address is not reused.
 type rdmaChannel struct {
 	callMu  sync.Mutex // held during a call
-	comm    *Comm
+	comm    *comm.Comm
 	id      uint32 // carried by write notifications
 	oneCall bool   // used by a single call
 
@@ -55,28 +55,28 @@ type commRDMAChannels struct {
 }
 
 // getOrCreate returns the channel in *which and creates it if it is nil.
-func (cl *commRDMAChannels) getOrCreate(which **rdmaChannel, c *Comm) *rdmaChannel {
+func (cl *commRDMAChannels) getOrCreate(which **rdmaChannel, c *comm.Comm, table *rdmaChannels) *rdmaChannel {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if *which == nil {
-		*which = c.job.channels.newChannel(c)
+		*which = table.newChannel(c)
 	}
 	return *which
 }
 
-func (cl *commRDMAChannels) closeAll(c *Comm) {
+func (cl *commRDMAChannels) closeAll(table *rdmaChannels) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	for _, which := range []**rdmaChannel{&cl.blocking, &cl.nonblocking} {
 		if *which != nil {
-			c.job.channels.closeChannel(*which)
+			table.closeChannel(*which)
 			*which = nil
 		}
 	}
 }
 
 // newChannel makes a channel for a communicator.
-func (chs *rdmaChannels) newChannel(c *Comm) *rdmaChannel {
+func (chs *rdmaChannels) newChannel(c *comm.Comm) *rdmaChannel {
 	l := &rdmaChannel{comm: c, remotes: make([]remoteBuffer, c.Size), notified: make([]bool, c.Size)}
 	c.Engine.Do(func(*protocol.Core) {
 		if chs.all == nil {
@@ -123,7 +123,7 @@ type registration struct {
 
 // register registers memory in place of the registration before, and reports whether it was the
 // same memory.
-func (h *registration) register(c *Comm, b []byte) (key envelope.Key, same bool, err error) {
+func (h *registration) register(c *comm.Comm, b []byte) (key envelope.Key, same bool, err error) {
 	if h.exposed != nil && len(b) == len(h.mem) && unsafe.SliceData(b) == unsafe.SliceData(h.mem) {
 		return key, true, nil
 	}
@@ -136,7 +136,7 @@ func (h *registration) register(c *Comm, b []byte) (key envelope.Key, same bool,
 }
 
 // deregister deregisters the memory.
-func (h *registration) deregister(c *Comm) {
+func (h *registration) deregister(c *comm.Comm) {
 	if h.exposed != nil {
 		c.Engine.Fabric().DeregisterMemory(h.exposed)
 		*h = registration{}

@@ -3,7 +3,6 @@ package collective
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"strings"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
@@ -11,31 +10,19 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
-// callRecord holds the arguments of a collective call that must be equal at all ranks. With
-// Options.Check the ranks exchange records before they execute the call. Fields that may differ
-// are zero.
-type callRecord struct {
-	Name    [32]byte
-	Refused bool // the arguments are invalid
-	Root    int32
-	Op      [32]byte
-	Data    datatype.Signature
-	Counts  uint64 // hash of the counts of all ranks
-}
-
 // checkAgreement compares the call with those of the other ranks, if Options.Check is set.
 func (k *call) checkAgreement() error {
 	c := k.comm
 	if !c.job.Check {
 		return nil
 	}
-	tag := k.net.tag
-	k.net.tag |= checkTag
-	defer func() { k.net.tag = tag }()
-	mine := k.newRecord()
+	tag := k.tag
+	k.tag |= checkTag
+	defer func() { k.tag = tag }()
+	mine := k.op.newRecord(k.comm.Size)
 	if err := k.compareRecords(&mine); err != nil {
-		if k.argErr != nil {
-			return k.argErr
+		if k.op.argErr != nil {
+			return k.op.argErr
 		}
 		return err
 	}
@@ -92,98 +79,55 @@ func (k *call) compareRecords(mine *callRecord) error {
 // maxDifferences is the maximum number of differences in an error text.
 const maxDifferences = 4
 
-func (r *callRecord) String() string {
-	text := trimNUL(r.Name[:])
-	switch {
-	case r.Refused:
-		return text + " with invalid arguments"
-	case r.Data.Count > 0:
-		text += " of " + r.Data.String()
-	}
-	var with []string
-	if r.Op[0] != 0 {
-		with = append(with, trimNUL(r.Op[:]))
-	}
-	if r.Root >= 0 {
-		with = append(with, fmt.Sprintf("root %d", r.Root))
-	}
-	if r.Counts != 0 {
-		with = append(with, fmt.Sprintf("counts %04x", r.Counts&0xffff))
-	}
-	if len(with) > 0 {
-		text += " with " + strings.Join(with, ", ")
-	}
-	return text
+// With calls in which each pair of ranks may exchange another block, each rank sends each other
+// rank the type signature of its block. All ranks then exchange the first mismatch.
+
+// blockMismatch is the first block at a rank whose type signature differs from the expected
+// one.
+type blockMismatch struct {
+	Bad            bool
+	From           int32
+	Sent, Expected datatype.Signature
 }
 
-// trimNUL returns the text in a NUL-padded array.
-func trimNUL(b []byte) string { return strings.TrimRight(string(b), "\x00") }
-
-// newRecord returns the record of the call.
-func (k *call) newRecord() (r callRecord) {
-	o := &k.op
-	copy(r.Name[:], o.Name())
-	r.Root = -1
-	if r.Refused = k.argErr != nil; r.Refused {
-		return r
+// compareBlocks returns an ErrMismatch at all ranks if a rank sends another the wrong type or
+// number of elements.
+func (k *call) compareBlocks() error {
+	n := k.comm.Size
+	sent, expected := make([]datatype.Signature, n), make([]datatype.Signature, n)
+	for r := range n {
+		sent[r], expected[r] = k.op.bufferTo(k.comm.Rank, r).Signature().Normalize(), k.op.bufferFrom(k.comm.Rank, r).Signature().Normalize()
 	}
-	if shapes[o.collective].rooted {
-		r.Root = int32(o.root)
+	send, err := binary.Append(nil, binary.LittleEndian, sent)
+	if err != nil {
+		return err
 	}
-	if shapes[o.collective].op {
-		copy(r.Op[:], o.reduceOp.String())
+	recv := make([]byte, len(send))
+	if err := k.alg.Alltoall(send, recv); err != nil {
+		return err
 	}
-	b, pieces := k.commonBuffer()
-	if pieces == 0 {
-		return r
+	if _, err := binary.Decode(recv, binary.LittleEndian, sent); err != nil {
+		return err
 	}
-	r.Data = b.Slice(0, b.Count()/pieces).Signature().Normalize()
-	switch o.collective {
-	case coll.Allgatherv:
-		r.Counts = o.recvLayout.countsHash(b)
-		r.Data.Count = 0 // displacements may differ, and so the gaps
-	case coll.ReduceScatter:
-		r.Counts = o.sendLayout.countsHash(b)
+	var mine blockMismatch
+	for r := range n {
+		if sent[r].Count != expected[r].Count || expected[r].Accept(sent[r]) != nil {
+			mine = blockMismatch{true, int32(r), sent[r], expected[r]}
+			break
+		}
 	}
-	return r
-}
-
-// commonBuffer returns a buffer that has the same size at all ranks, and the number of blocks
-// that it consists of, 0 if there is no such buffer.
-func (k *call) commonBuffer() (b datatype.Buffer, pieces int) {
-	o, n := &k.op, k.comm.Size
-	switch {
-	case o.grid != nil:
-		return o.recv, 2 * len(o.grid.Dims)
-	case o.collective == coll.Bcast:
-		return o.recv, 1
-	case o.collective == coll.Allgatherv:
-		return o.recv, 1
-	case o.collective == coll.Gather && o.inPlace, o.collective == coll.Allgather && o.inPlace, o.collective == coll.Alltoall:
-		return o.recv, n
-	case o.collective == coll.Scatter && o.inPlace:
-		return o.send, n
-	case o.collective == coll.Scatter:
-		return o.recv, 1
-	case o.collective == coll.Gather, o.collective == coll.Allgather:
-		return o.send, 1
-	case shapes[o.collective].op:
-		return k.reduceBuffer(), 1
+	all, err := allgatherRecords(k, &mine)
+	if err != nil {
+		return err
 	}
-	return datatype.Buffer{}, 0
-}
-
-// countsHash returns a hash of the counts of all ranks that is not 0.
-func (l blockLayout) countsHash(b datatype.Buffer) uint64 {
-	unit := 1
-	if b.Count() > 0 {
-		unit = int(b.Slice(0, 1).Signature().Count)
+	var list []string
+	for r, f := range all {
+		if f.Bad && len(list) < maxDifferences {
+			list = append(list, fmt.Sprintf("rank %d sends %v to rank %d, which expects %v", f.From, f.Sent, r, f.Expected))
+		}
 	}
-	h := fnv.New64a()
-	for _, n := range l.counts {
-		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], uint64(n*unit))
-		h.Write(word[:])
+	if list != nil {
+		return fmt.Errorf("%w: %s: %s", coll.ErrMismatch, k.op.Name(), strings.Join(list, "; "))
 	}
-	return h.Sum64() | 1
+	return nil
 }

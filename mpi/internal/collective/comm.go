@@ -1,16 +1,44 @@
 package collective
 
 import (
-	"fmt"
 	"sync"
 
+	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/comm"
-	"github.com/softrnic/softrnic/mpi/internal/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/engine"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
-// Comm is the state of a communicator for its collective calls. All ranks make the
-// calls of a communicator in the same order. The nil pointer is the null communicator, whose calls
+// Job is the state that the communicators of a rank share: their table and their RDMA
+// channels.
+type Job struct {
+	Options
+	engine   *engine.Engine
+	detector Detector
+	comms    commTable[Comm]
+	channels rdmaChannels
+}
+
+// Options are the options of a job that concern collective calls.
+type Options struct {
+	Check      bool            // compare calls before they execute
+	Choices    coll.Choices    // algorithms chosen by name
+	Transports coll.Transports // of messages between the ranks; 0 for none that package coll knows
+}
+
+// Detector sends the packets by which the ranks compare calls (package deadlock).
+type Detector interface {
+	// SendPacket sends a packet to a rank of the job.
+	SendPacket(core *protocol.Core, to int, h envelope.Header, payload []byte)
+	// SendMismatch sends a deadlock.PacketMismatch and expects its confirmation, for which the
+	// last flush of the rank waits.
+	SendMismatch(core *protocol.Core, to int, contextID uint32, payload []byte)
+}
+
+// Comm is the state of a communicator for its collective calls. All ranks make the calls of a
+// communicator in the same order. The nil pointer is the null communicator, whose calls
 // return ErrComm.
 type Comm struct {
 	*comm.Comm
@@ -35,19 +63,6 @@ type Comm struct {
 	channels     commRDMAChannels
 }
 
-// The sequence number of a call is the tag of its messages. persistentTag is set in the messages
-// of persistent calls, which may last longer than maxSeq other calls; checkTag is set in messages
-// that compare calls before they execute. groupTag marks the calls of a group, which has no
-// context of its own yet: the calls of the communicator set persistentTag or checkTag but never
-// both.
-const (
-	maxSeq        = 1<<29 - 1
-	persistentTag = 1 << 29
-	checkTag      = 1 << 30
-	groupTag      = persistentTag | checkTag
-	MaxGroupTag   = maxSeq >> 1
-)
-
 // ProcessorCount returns the number of processors of all ranks together.
 func (c *Comm) ProcessorCount() int { return c.processors }
 
@@ -57,7 +72,7 @@ func (c *Comm) SharedBoard() *shm.Board { return c.sharedMemory.board }
 // Free ends the use of the communicator, which is marked as freed. Calls in progress complete;
 // the last one returns the context id. Free returns the mismatch that LateMismatch would return.
 func (c *Comm) Free() error {
-	c.job.comms.keepFreed(c)
+	c.job.comms.keepFreed(c.ContextID, c)
 	c.mu.Lock()
 	c.idleCalls = nil
 	c.releaseIfUnused()
@@ -75,29 +90,18 @@ func (c *Comm) releaseIfUnused() {
 	}
 	c.releaseContext = nil
 	c.mu.Unlock()
-	c.channels.closeAll(c)
+	c.channels.closeAll(&c.job.channels)
 	c.sharedMemory.release()
 	release()
 }
 
-// Run executes a blocking call.
-func (c *Comm) Run(o *Op) error {
-	k, err := c.beginCall(o)
-	if err != nil {
-		return err
+// LateMismatch returns, once, the mismatch of a call that was complete when it was found.
+func (c *Comm) LateMismatch() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d := c.log.lateMismatch; d != nil {
+		c.log.lateMismatch = nil
+		return d
 	}
-	err = errNoReturn
-	defer func() { c.endCall(k, err) }() // also if the program's operation panics
-	err = k.runBlocking()
-	return err
-}
-
-// errNoReturn is the error of a call whose operation, a function of the program, panicked or called
-// runtime.Goexit.
-var errNoReturn = fmt.Errorf("%w: the operation did not return", datatype.ErrOp)
-
-// RunAs is Run of the call op, which is built on another. args must be equal at all ranks.
-func (c *Comm) RunAs(op string, o Op, args ...any) error {
-	o.calledAs, o.argsHash = op, argumentsHash(args...)
-	return c.Run(&o)
+	return nil
 }

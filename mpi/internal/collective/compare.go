@@ -1,145 +1,28 @@
 package collective
 
 import (
-	"cmp"
 	"encoding/binary"
-	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Collective calls are compared by their signatures (collective_signature.go) wherever ranks learn
-// the signatures of other ranks anyway:
+// Collective calls are compared by their signatures (signature.go) wherever ranks learn the
+// signatures of other ranks anyway:
 //
 //   - A message carries the signature of its call. It is compared with the local call of that
 //     sequence number: one that waits for it, one that expects nothing from its sender, one
 //     that is complete, or one that has not started yet and is compared then.
-//   - In shared memory each rank sees the signatures of all others (collective_wait.go).
-//   - A waiter sends liveness probes to the rank that it waits for (package detector), with
-//     the signature of its call. A rank that has completed that call replies so; messages
+//   - In shared memory each rank sees the signatures of all others (boardwait.go).
+//   - A waiter sends liveness probes to the rank that it waits for (package detector), with the
+//     signature of its call. A rank that has completed that call replies so; messages
 //     that have not arrived from it by then never will.
 //
 // The rank that finds a mismatch notifies all other ranks of the communicator. Calls of that
 // sequence number fail at all ranks; where the call is complete already, the next call fails,
 // or Finalize, before which all ranks flush (package detector).
-
-// recentCalls is the number of calls of a communicator that are compared with late or early
-// signatures.
-const recentCalls = 64
-
-// A callMismatch is a pair of calls of two ranks that do not match.
-type callMismatch struct {
-	Number                    uint32 // sequence number of the call
-	Rank, Other               uint32 // ranks in the communicator
-	Signature, OtherSignature callSignature
-	// If the signatures match: the bytes that Rank sends to Other and that Other expects.
-	// -1 means no message.
-	Sends, Expects int64
-}
-
-// Error describes the mismatch.
-func (d *callMismatch) Error() string {
-	text := ""
-	switch {
-	case d.Signature == 0 && d.OtherSignature != 0:
-		text = fmt.Sprintf("rank %d does not take part in %v of rank %d", d.Rank, d.OtherSignature, d.Other)
-	case !d.Signature.sameCall(d.OtherSignature):
-		text = describeMismatch(int(d.Rank), d.Signature, int(d.Other), d.OtherSignature)
-	case d.Sends < 0:
-		text = fmt.Sprintf("rank %d has completed %s and sent nothing to rank %d", d.Rank, d.Signature.Name(), d.Other)
-	case d.Expects < 0:
-		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects none", d.Rank, d.Sends, d.Signature.Name(), d.Other)
-	default:
-		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects %d", d.Rank, d.Sends, d.Signature.Name(), d.Other, d.Expects)
-	}
-	return fmt.Sprintf("%v: in call #%d %s", coll.ErrMismatch, d.Number, text)
-}
-
-// Unwrap returns ErrMismatch, and ErrTruncated if a block is too long.
-func (d *callMismatch) Unwrap() []error {
-	if d.Signature.sameCall(d.OtherSignature) && d.Expects >= 0 && d.Sends > d.Expects {
-		return []error{coll.ErrMismatch, protocol.ErrTruncated}
-	}
-	return []error{coll.ErrMismatch}
-}
-
-// A knownCall is the knowledge of a rank about one call of a communicator.
-type knownCall struct {
-	number     uint32
-	started    bool // started at this rank: signature is ours; else it is that of the first rank heard of
-	rank       uint32
-	signature  callSignature
-	call       *call // in progress at this rank, or nil
-	unexpected int   // number of its messages that arrived before their receive
-	mismatch   *callMismatch
-}
-
-// A callLog holds the known calls of a communicator. The communicator's lock guards it.
-type callLog struct {
-	recent       [recentCalls]knownCall // by sequence number modulo recentCalls
-	older        map[uint32]*knownCall  // older calls that are in progress: nonblocking or persistent
-	lateMismatch *callMismatch          // mismatch of a call that is complete, returned by the next call
-}
-
-// lookup returns the entry of a call, nil if there is none. last is the number of the last call
-// started at this rank; lookup adds an entry for a later call.
-func (l *callLog) lookup(number, last uint32) *knownCall {
-	known := &l.recent[number%recentCalls]
-	switch ahead := (number - last) & maxSeq; {
-	case known.number == number && (known.started || known.signature != 0 || known.mismatch != nil):
-		return known
-	case ahead > 0 && ahead < recentCalls && known.call == nil:
-		*known = knownCall{number: number}
-		return known
-	}
-	return l.older[number]
-}
-
-// recordStart records a call that starts at this rank and returns its mismatch, if one is
-// known. isNew reports whether the other ranks have to be notified.
-func (l *callLog) recordStart(k *call, rank int) (mismatch *callMismatch, isNew bool) {
-	number := uint32(k.net.tag) & maxSeq
-	known := &l.recent[number%recentCalls]
-	if known.call != nil && known.number != number {
-		if l.older == nil {
-			l.older = map[uint32]*knownCall{}
-		}
-		kept := *known
-		l.older[known.number] = &kept
-	}
-	early := *known
-	*known = knownCall{number: number, started: true, rank: uint32(rank), signature: k.signature, call: k}
-	if early.number != number || early.started {
-		return nil, false
-	}
-	known.unexpected = early.unexpected
-	if known.mismatch = early.mismatch; known.mismatch == nil && !k.signature.sameCall(early.signature) {
-		known.mismatch = &callMismatch{Number: number, Rank: early.rank, Other: uint32(rank), Signature: early.signature, OtherSignature: k.signature}
-		isNew = true
-	}
-	return known.mismatch, isNew
-}
-
-// recordEnd records that a call is complete at this rank, and reports whether unexpected
-// messages of it are left that it has not received. It ignores messages of a failed call.
-func (l *callLog) recordEnd(k *call, err error) (leftover bool) {
-	number := uint32(k.net.tag) & maxSeq
-	known := &l.recent[number%recentCalls]
-	if known.call != k {
-		delete(l.older, number)
-		return false
-	}
-	if known.call = nil; err == nil {
-		l.lateMismatch = cmp.Or(l.lateMismatch, known.mismatch)
-	} else if known.mismatch == nil {
-		known.mismatch = &callMismatch{Number: number}
-	}
-	return known.mismatch == nil && known.unexpected > k.net.unexpected
-}
 
 // findLeftover finds an unexpected message of a complete call and reports it as a mismatch.
 func (c *Comm) findLeftover(number uint32, signature callSignature) {
@@ -155,44 +38,6 @@ func (c *Comm) findLeftover(number uint32, signature callSignature) {
 			c.reportMismatch(core, d)
 		}
 	})
-}
-
-// recordMismatch records a mismatch and reports whether it is new.
-func (l *callLog) recordMismatch(d *callMismatch, last uint32) bool {
-	known := l.lookup(d.Number, last)
-	switch {
-	case known == nil:
-		l.lateMismatch = d
-		return true
-	case known.mismatch != nil:
-		return false
-	}
-	known.mismatch = d
-	if known.call != nil {
-		known.call.mismatch.Store(d)
-	}
-	if known.started && (known.call == nil || known.call.op.form == persistent) { // a persistent call may be inactive
-		l.lateMismatch = d
-	}
-	return true
-}
-
-// LateMismatch returns, once, the mismatch of a call that was complete when it was found.
-func (c *Comm) LateMismatch() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if d := c.log.lateMismatch; d != nil {
-		c.log.lateMismatch = nil
-		return d
-	}
-	return nil
-}
-
-// clearLate drops a late mismatch that a call has returned.
-func (l *callLog) clearLate(d *callMismatch) {
-	if l.lateMismatch == d {
-		l.lateMismatch = nil
-	}
 }
 
 // reportMismatch records a mismatch and notifies the other ranks if it is new. The caller
@@ -304,8 +149,9 @@ type callProbe struct {
 	Signature callSignature
 }
 
-func (k *call) encodeProbe() []byte {
-	payload, _ := binary.Append(nil, binary.LittleEndian, callProbe{uint32(k.net.tag) & maxSeq, k.signature})
+// encodeProbe returns the payload of the probes of a call.
+func (k *comparedCall) encodeProbe() []byte {
+	payload, _ := binary.Append(nil, binary.LittleEndian, callProbe{k.number, k.signature})
 	return payload
 }
 
@@ -353,10 +199,10 @@ func (j *Job) handleCallEnded(from int, h *envelope.Header, payload []byte) erro
 	defer c.mu.Unlock()
 	if known := c.log.lookup(p.Number, c.seq&maxSeq); known != nil && known.call != nil {
 		list := []int{from}
-		if before := known.call.net.endedRanks.Load(); before != nil {
+		if before := known.call.endedRanks.Load(); before != nil {
 			list = append(list, *before...)
 		}
-		known.call.net.endedRanks.Store(&list)
+		known.call.endedRanks.Store(&list)
 	}
 	return nil
 }

@@ -15,10 +15,9 @@ import (
 // DescribeWait implements deadlock.Describer: a collective call waits for the senders of messages
 // that have not arrived and for the receivers of messages that are not done.
 func (n *callNet) DescribeWait() deadlock.Call {
-	k := n.call
-	at := k.collectivePosition()
+	at := n.position()
 	d := deadlock.Call{What: at.String(), Comm: n.comm.Name(), Collective: &at, Unmet: true}
-	d.Aside = k.isUnattended()
+	d.Aside = n.isUnattended()
 	for _, r := range n.waiting {
 		m := r.(*netMessage)
 		switch {
@@ -42,25 +41,40 @@ func (n *callNet) DescribeWait() deadlock.Call {
 	return d
 }
 
+// DescribeWait implements deadlock.Describer. Until the call before has completed, the ranks that
+// this one will wait for are not known, except that they are other ranks.
+func (t queueTurn) DescribeWait() deadlock.Call {
+	at, c := t.net.position(), t.net.comm
+	d := deadlock.Call{What: at.String(), Comm: c.Name(), Collective: &at, Aside: t.net.isUnattended(), Any: true,
+		Why: fmt.Sprintf("after call #%d", c.callQueue.front().number)}
+	all, _ := c.SourceRanks(match.Envelope{Source: match.Any})
+	for _, rank := range all {
+		if rank != c.Engine.Rank() {
+			d.For = append(d.For, rank)
+		}
+	}
+	return d
+}
+
 // ProbeCall implements deadlock.Prober.
 func (n *callNet) ProbeCall() (contextID uint32, payload []byte) {
 	if n.callSignature() == 0 || n.comm.fixedTag != 0 {
 		return 0, nil
 	}
-	return n.comm.ContextID, n.call.encodeProbe()
+	return n.comm.ContextID, n.encodeProbe()
 }
 
 // PollKey implements deadlock.Background.
-func (n *callNet) PollKey() any { return n.call.background }
+func (n *callNet) PollKey() any { return n.background }
 
 // PollKey implements deadlock.Background.
-func (t queueTurn) PollKey() any { return t.background }
+func (t queueTurn) PollKey() any { return t.net.background }
 
-// collectivePosition returns the call with its number in the sequence of its communicator.
-func (k *call) collectivePosition() deadlock.Collective {
-	c := k.comm
-	at := deadlock.Collective{Comm: c.ContextID, Ranks: c.RanksHash(), Name: c.Name(), Seq: uint32(k.net.tag) & maxSeq, What: k.op.Name()}
-	if r := k.newRecord(); !r.Refused {
+// position returns the call with its number in the sequence of its communicator.
+func (n *callNet) position() deadlock.Collective {
+	c := n.comm
+	at := deadlock.Collective{Comm: c.ContextID, Ranks: c.RanksHash(), Name: c.Name(), Seq: n.number, What: n.op.Name()}
+	if r := n.op.newRecord(c.Size); !r.Refused {
 		at.With = strings.TrimSpace(strings.TrimPrefix(r.String(), at.What))
 	}
 	return at

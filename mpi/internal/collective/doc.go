@@ -12,27 +12,31 @@
 //
 // # How a call travels
 //
-//	Op         op.go, neighbor.go       the arguments
+//	Op          op.go, blocks.go, neighbor.go   the arguments
+//	 v          validate.go                     an error before anything is sent
+//	call        call.go                         sequence number, signature, scratch memory
+//	 |          start.go                        in a goroutine: Comm.Start, Persistent.Start
+//	 v          execute.go                      contiguous bytes, and the result
+//	coll.Call   mpi/internal/coll               the algorithm
 //	 v
-//	validate   validate.go              an error before anything is sent
+//	callNet     net.go                          messages
+//	 |          write.go, channel.go            RDMA writes into the receive buffers of the ranks
+//	 |          queue.go, callqueue.go          messages to a shared receive queue
+//	 |          board.go, boardwait.go          shared memory of the ranks of a node
 //	 v
-//	call       call.go                  sequence number, signature, scratch memory
-//	 |         background.go            in a goroutine: Start, Persistent.Start
-//	 v
-//	coll.Call  mpi/internal/coll        the algorithm, on contiguous bytes
-//	 v
-//	callNet    net.go                   messages
-//	           write.go, channel.go     RDMA writes into the receive buffers of the ranks
-//	           queue.go                 messages to a shared receive queue
-//	           board.go, boardwait.go   shared memory of the ranks of a node
-//	 v
-//	engine     mpi/internal/engine
+//	engine      mpi/internal/engine
 //
 // # How mismatches are found
 //
-// A call has a signature of 64 bits (signature.go) of the arguments that all ranks must agree on.
-// Messages, shared memory and liveness probes carry it, and a rank compares it with its own call of
-// that sequence number (compare.go). With Options.Check the ranks exchange the arguments
-// before they execute a call (check.go). describe.go describes the waits and the messages of calls
-// for the deadlock detector.
+//	signature.go   64 bits of the arguments that all ranks must agree on
+//	 v             in messages, in shared memory and in liveness probes
+//	compare.go     with the own call of that sequence number: log.go
+//	 v
+//	mismatch.go    to all ranks, by a packet of the deadlock detector
+//	 v
+//	the call, or the next one, returns ErrMismatch
+//
+// With Options.Check the ranks exchange the arguments (record.go) before they execute a call
+// (check.go). A Job finds the communicator of a message in its table (table.go). describe.go
+// describes the waits and the messages of calls for the deadlock detector.
 package collective

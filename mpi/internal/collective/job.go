@@ -1,7 +1,6 @@
 package collective
 
 import (
-	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
@@ -9,35 +8,43 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Job is the state that the communicators of a rank share: their table and their RDMA
-// channels.
-type Job struct {
-	Options
-	engine   *engine.Engine
-	detector Detector
-	comms    commTable
-	channels rdmaChannels
-}
-
-// Options are the options of a job that concern collective calls.
-type Options struct {
-	Check      bool            // compare calls before they execute
-	Choices    coll.Choices    // algorithms chosen by name
-	Transports coll.Transports // of messages between the ranks; 0 for none that package coll knows
-}
-
-// Detector sends the packets by which the ranks compare calls (package deadlock).
-type Detector interface {
-	// SendPacket sends a packet to a rank of the job.
-	SendPacket(core *protocol.Core, to int, h envelope.Header, payload []byte)
-	// SendMismatch sends a deadlock.PacketMismatch and expects its confirmation, for which the
-	// last flush of the rank waits.
-	SendMismatch(core *protocol.Core, to int, contextID uint32, payload []byte)
-}
-
 // NewJob returns the state of a rank that has no communicators yet.
 func NewJob(e *engine.Engine, d Detector, o Options) *Job {
 	return &Job{Options: o, engine: e, detector: d}
+}
+
+// A Config configures a communicator for collective calls.
+type Config struct {
+	Processors int  // number of processors of all ranks together
+	SharesNode bool // all ranks are on one node and may share memory
+
+	// Usable returns the error of calls on a communicator that is freed or whose job has ended.
+	Usable func() error
+	// Fail returns the error of a call with the communicator and the name and the arguments of
+	// the call, after it has passed it to the error handler.
+	Fail func(op, args string, err error) error
+	// Release returns the context id when the communicator is freed and its calls have ended;
+	// nil if it cannot be freed.
+	Release func()
+}
+
+// NewComm returns the state of a communicator for its collective calls.
+func (j *Job) NewComm(base *comm.Comm, o Config) *Comm {
+	c := &Comm{Comm: base, job: j, processors: o.Processors, sharesNode: o.SharesNode, usable: o.Usable, fail: o.Fail, releaseContext: o.Release}
+	j.engine.Do(func(core *protocol.Core) {
+		if d := j.comms.add(c.ContextID, c); d != nil {
+			c.log.recordMismatch(d, 0)
+		}
+		c.compareEarly(core)
+	})
+	return c
+}
+
+// NewGroup returns the state for the blocking calls by which the members of a group make a
+// communicator. base has the members and the context of their common communicator. Groups that
+// share ranks and call concurrently need different tags, from 0 to MaxGroupTag.
+func (j *Job) NewGroup(base *comm.Comm, tag int, usable func() error) *Comm {
+	return &Comm{Comm: base, job: j, usable: usable, fixedTag: groupTag | int32(tag)}
 }
 
 // Close releases the shared memory of all communicators.
@@ -78,35 +85,3 @@ func (j *Job) LateMismatches(op string) (list []error) {
 
 // EvictFreed removes a freed communicator because its context id is reserved for another.
 func (j *Job) EvictFreed(contextID uint32) { j.comms.evictFreed(contextID) }
-
-// A Config configures a communicator for collective calls.
-type Config struct {
-	Processors int  // number of processors of all ranks together
-	SharesNode bool // all ranks are on one node and may share memory
-
-	// Usable returns the error of calls on a communicator that is freed or whose job has ended.
-	Usable func() error
-	// Fail returns the error of a call with the communicator and the name and the arguments of
-	// the call, after it has passed it to the error handler.
-	Fail func(op, args string, err error) error
-	// Release returns the context id when the communicator is freed and its calls have ended;
-	// nil if it cannot be freed.
-	Release func()
-}
-
-// NewComm returns the state of a communicator for its collective calls.
-func (j *Job) NewComm(base *comm.Comm, o Config) *Comm {
-	c := &Comm{Comm: base, job: j, processors: o.Processors, sharesNode: o.SharesNode, usable: o.Usable, fail: o.Fail, releaseContext: o.Release}
-	j.engine.Do(func(core *protocol.Core) {
-		j.comms.add(c)
-		c.compareEarly(core)
-	})
-	return c
-}
-
-// NewGroup returns the state for the blocking calls by which the members of a group make a
-// communicator. base has the members and the context of their common communicator. Groups that
-// share ranks and call concurrently need different tags, from 0 to MaxGroupTag.
-func (j *Job) NewGroup(base *comm.Comm, tag int, usable func() error) *Comm {
-	return &Comm{Comm: base, job: j, usable: usable, fixedTag: groupTag | int32(tag)}
-}

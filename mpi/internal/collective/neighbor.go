@@ -1,8 +1,6 @@
 package collective
 
 import (
-	"fmt"
-
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
@@ -25,33 +23,6 @@ func newNeighborOp(like coll.Collective, g *topology.Grid, send, recv datatype.B
 		o.grid, o.argErr = &topology.Grid{}, comm.ErrNull
 	}
 	return o
-}
-
-// validateNeighbors checks the arguments of a neighborhood call.
-func (o *Op) validateNeighbors() error {
-	for receives, b := range []datatype.Buffer{o.send, o.recv} {
-		if err := b.Check(receives == 1); err != nil {
-			return err
-		}
-	}
-	n := 2 * len(o.grid.Dims)
-	out, in := o.send.Count(), o.recv.Count()
-	if o.collective == coll.Allgather {
-		out *= n
-	}
-	if out != in || n > 0 && in%n != 0 {
-		return fmt.Errorf("%w: %d elements to send, %d to receive: want equal blocks for %d neighbors", datatype.ErrCount, out, in, n)
-	}
-	if in == 0 {
-		return nil
-	}
-	if err := checkSelfSignatures(o.send.Slice(0, 1).Signature(), o.recv.Slice(0, 1).Signature()); err != nil {
-		return err
-	}
-	if buffersOverlap(o.send, o.recv) {
-		return fmt.Errorf("%w: send and receive buffers overlap", datatype.ErrLayout)
-	}
-	return nil
 }
 
 // exchangeBlocks executes the call on packed memory. In a dimension of one or two points both

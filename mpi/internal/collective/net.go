@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/bits"
 	"slices"
-	"sync/atomic"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
@@ -17,18 +15,22 @@ import (
 // callNet is the view that an algorithm has of a communicator during one call: messages with a
 // tag of their own. It implements coll.Net and its extensions.
 type callNet struct {
-	comm     *Comm
-	call     *call
-	tag      int32
-	channel  *rdmaChannel // RDMA channel opened by the call, or nil
-	board    boardCall
+	comparedCall
+	comm       *Comm
+	op         Op
+	tag        int32
+	round      uint64      // sequence number among all calls of the communicator, from 1
+	background *Background // state of a nonblocking call, or nil
+
+	scratch  scratch
 	free     []*netMessage
 	messages []*netMessage
+	waiting  []coll.Request // messages in Wait that are not known to be done
+	failure  error          // a lost rank or a mismatch that ends Wait
 
-	unexpected int                   // number of messages that arrived before their receive
-	waiting    []coll.Request        // messages in Wait that are not known to be done
-	failure    error                 // a lost rank or a mismatch that ends Wait
-	endedRanks atomic.Pointer[[]int] // ranks of the job that have completed the call
+	channel           *rdmaChannel // RDMA channel opened by the call, or nil
+	persistentChannel *rdmaChannel // RDMA channel of a persistent call
+	board             boardCall
 }
 
 // netMessage is a message of an algorithm, or a remote write that it waits for.
@@ -49,7 +51,7 @@ func (n *callNet) Isend(to int, b []byte) coll.Request { return n.isendTagged(to
 func (n *callNet) isendTagged(to int, b []byte, tag int32) coll.Request {
 	m := n.newMessage()
 	m.p.Envelope = match.Envelope{Context: n.comm.ContextID + 1, Tag: tag}
-	m.p.Dest, m.p.Buf, m.p.Signature = n.comm.WorldRank(to), b, n.signatureFor(tag)|n.elementKind((*call).bufferTo, to)
+	m.p.Dest, m.p.Buf, m.p.Signature = n.comm.WorldRank(to), b, n.signatureFor(tag)|n.elementKind((*Op).bufferTo, to)
 	m.err = n.comm.Engine.Send(&m.p)
 	return m
 }
@@ -62,7 +64,7 @@ func (n *callNet) irecvTagged(from int, b []byte, tag int32) coll.Request {
 	m := n.newMessage()
 	m.receive = true
 	m.p.Envelope = match.Envelope{Context: n.comm.ContextID + 1, Source: int32(n.comm.WorldRank(from)), Tag: tag}
-	m.p.Buf, m.p.Signature = b, n.signatureFor(tag)|n.elementKind((*call).bufferFrom, from)
+	m.p.Buf, m.p.Signature = b, n.signatureFor(tag)|n.elementKind((*Op).bufferFrom, from)
 	if m.err = n.comm.Engine.Receive(&m.p); m.p.WasUnexpected && m.p.Signature != 0 {
 		n.unexpected++
 	}
@@ -84,7 +86,7 @@ func (n *callNet) newMessage() *netMessage {
 // Ready implements engine.Waitable. Once a rank of the communicator is lost it ends the wait:
 // other ranks may have given up the call, so that their messages never arrive.
 func (n *callNet) Ready() bool {
-	if bad := n.call.mismatch.Load(); bad != nil && len(n.waiting) > 0 {
+	if bad := n.mismatch.Load(); bad != nil && len(n.waiting) > 0 {
 		n.failure = bad
 		return true
 	}
@@ -106,8 +108,7 @@ func (n *callNet) neverArrives(m *netMessage) bool {
 	if ended == nil || !m.receive || m.p.Envelope.Tag == wakeTag || m.p.Stage() != protocol.Unmatched || !slices.Contains(*ended, source) {
 		return false
 	}
-	k := n.call
-	d := &callMismatch{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.LocalRank(source)), Other: uint32(n.comm.Rank), Signature: k.signature, OtherSignature: k.signature, Sends: -1}
+	d := &callMismatch{Number: n.number, Rank: uint32(n.comm.LocalRank(source)), Other: uint32(n.comm.Rank), Signature: n.signature, OtherSignature: n.signature, Sends: -1}
 	n.comm.reportMismatch(n.comm.Engine.Core(), d)
 	n.failure = d
 	return true
@@ -115,9 +116,9 @@ func (n *callNet) neverArrives(m *netMessage) bool {
 
 // elementKind returns the signature bits of the element kind of a block, if each pair of ranks
 // may use another kind, else 0.
-func (n *callNet) elementKind(piece func(*call, int) datatype.Buffer, rank int) uint64 {
-	if k := n.call; k.signature != 0 && (k.op.collective == coll.Alltoallv || k.op.collective == coll.Alltoallw) && k.op.grid == nil {
-		return uint64(dataSignature(piece(k, rank).Signature())) >> countBits << countBits
+func (n *callNet) elementKind(piece func(o *Op, rank, other int) datatype.Buffer, rank int) uint64 {
+	if o := &n.op; n.signature != 0 && (o.collective == coll.Alltoallv || o.collective == coll.Alltoallw) && o.grid == nil {
+		return uint64(dataSignature(piece(&n.op, n.comm.Rank, rank).Signature())) >> countBits << countBits
 	}
 	return 0
 }
@@ -130,7 +131,7 @@ func (n *callNet) signatureFor(tag int32) uint64 {
 	if tag == wakeTag || tag&groupTag == checkTag {
 		return 0
 	}
-	return uint64(n.call.signature)
+	return uint64(n.signature)
 }
 
 // isDone reports whether a message is done. It consumes the notification of a remote write.
@@ -181,9 +182,9 @@ func (n *callNet) messageResult(m *netMessage) error {
 	case !m.receive || m.p.Bytes == len(m.p.Buf) && !truncated && callSignature(m.p.Signature).sameCall(theirs):
 		return nil
 	}
-	d := &callMismatch{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.LocalRank(int(m.p.Received.Source))), Other: uint32(n.comm.Rank),
+	d := &callMismatch{Number: n.number, Rank: uint32(n.comm.LocalRank(int(m.p.Received.Source))), Other: uint32(n.comm.Rank),
 		Signature: cmp.Or(theirs, n.callSignature()), OtherSignature: callSignature(m.p.Signature), Sends: int64(m.p.Length()), Expects: int64(len(m.p.Buf))}
-	if n.comm.fixedTag == 0 && n.call.signature != 0 {
+	if n.comm.fixedTag == 0 && n.signature != 0 {
 		n.comm.Engine.Do(func(core *protocol.Core) { n.comm.reportMismatch(core, d) })
 	}
 	return d
@@ -199,40 +200,6 @@ func (n *callNet) cancelReceives() {
 	})
 }
 
-// scratch is the scratch memory of consecutive calls. It is kept, so that the adapter need not
-// register it again. It implements coll.Memory.
-type scratch struct {
-	free [bits.UintSize][][]byte // by size class
-	kept int                     // bytes in free
-}
-
-const (
-	minScratch = 64       // bytes: aligned for all element kinds
-	maxScratch = 16 << 20 // bytes: maximum of kept
-)
-
-// sizeClass returns the binary logarithm of the block size for n bytes, rounded up.
-func sizeClass(n int) int { return bits.Len(uint(max(n, minScratch) - 1)) }
-
-// Alloc implements coll.Memory.
-func (s *scratch) Alloc(n int) []byte {
-	if n == 0 {
-		return nil
-	}
-	free := &s.free[sizeClass(n)]
-	if last := len(*free) - 1; last >= 0 {
-		b := (*free)[last]
-		*free = (*free)[:last]
-		s.kept -= cap(b)
-		return b[:n]
-	}
-	return make([]byte, n, 1<<sizeClass(n))
-}
-
-// Free implements coll.Memory.
-func (s *scratch) Free(b []byte) {
-	if c := cap(b); c > 0 && s.kept+c <= maxScratch {
-		s.kept += c
-		s.free[sizeClass(c)] = append(s.free[sizeClass(c)], b)
-	}
-}
+// isUnattended reports whether the call is nonblocking and no goroutine of the program waits
+// for it.
+func (n *callNet) isUnattended() bool { return n.background != nil && n.background.waiters.Load() == 0 }

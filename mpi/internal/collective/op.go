@@ -65,6 +65,13 @@ func (o *Op) RootText() string {
 	return fmt.Sprintf("with root %d", o.root)
 }
 
+// isAlltoall reports whether the call is an alltoall over all ranks, the only one that uses
+// RDMA channels.
+func (o *Op) isAlltoall() bool { return o.collective == coll.Alltoall && o.grid == nil }
+
+// isQueued reports whether the call is in the communicator's queue of nonblocking alltoalls.
+func (o *Op) isQueued() bool { return o.form == nonblocking && o.isAlltoall() }
+
 // extent is the part of a buffer that a rank sends or receives for itself.
 type extent uint8
 

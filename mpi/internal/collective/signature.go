@@ -78,9 +78,8 @@ func (o *Op) callNumber() int {
 	return 1 + int(o.form)*len(shapes) + int(o.collective)
 }
 
-// newSignature returns the signature of a call with valid arguments.
-func (k *call) newSignature() callSignature {
-	o := &k.op
+// newSignature returns the signature of a call with valid arguments at a rank.
+func (o *Op) newSignature(rank, size int) callSignature {
 	s := callSignature(o.callNumber()) << callShift
 	shape := &shapes[o.collective]
 	if o.grid != nil {
@@ -92,18 +91,18 @@ func (k *call) newSignature() callSignature {
 	case o.collective == coll.Allgatherv:
 		s |= callSignature(o.recvLayout.shortCountsHash(o.recv)) << rootShift
 	case o.collective == coll.ReduceScatter:
-		s |= callSignature(o.sendLayout.shortCountsHash(k.reduceBuffer())) << rootShift
+		s |= callSignature(o.sendLayout.shortCountsHash(o.reduceBuffer())) << rootShift
 	default:
 		s |= callSignature(o.argsHash) << rootShift
 	}
 	if shape.op {
 		s |= callSignature(opNumber(o.reduceOp)) << opShift
 	}
-	b, pieces := k.commonBuffer()
+	b, pieces := o.commonBuffer(size)
 	switch {
 	case o.collective == coll.Gatherv || o.collective == coll.Scatterv: // blocks of one kind and different sizes
 		b = o.send
-		if o.inPlace && o.collective == coll.Gatherv || o.collective == coll.Scatterv && o.root != k.comm.Rank {
+		if o.inPlace && o.collective == coll.Gatherv || o.collective == coll.Scatterv && o.root != rank {
 			b = o.recv
 		}
 		return s | dataSignature(b.Signature())>>countBits<<countBits

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"unsafe"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
@@ -164,42 +163,6 @@ func (c *Comm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name str
 	return s, nil
 }
 
-// checkBounds checks that all blocks are inside the buffer.
-func (l blockLayout) checkBounds(b datatype.Buffer, size int, name string) error {
-	if len(l.counts) != size || l.displs != nil && len(l.displs) != size {
-		return fmt.Errorf("%w: %d counts and %d displacements to %s: want one for each of %d ranks", datatype.ErrCount, len(l.counts), len(l.displs), name, size)
-	}
-	at := 0
-	for i, n := range l.counts {
-		if l.displs != nil {
-			at = l.displs[i]
-		}
-		if n < 0 || at < 0 || n > b.Count() || at > b.Count()-n {
-			return fmt.Errorf("%w: block of %d elements at %d to %s of rank %d is outside the buffer of %d elements", datatype.ErrCount, n, at, name, i, b.Count())
-		}
-		at += n
-	}
-	return nil
-}
-
-// checkOverlap checks that no blocks overlap.
-func (l blockLayout) checkOverlap() error {
-	order := make([]int, 0, len(l.displs)) // without displs blocks are adjacent
-	for r := range l.displs {
-		if l.counts[r] > 0 {
-			order = append(order, r)
-		}
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(l.displs[a], l.displs[b]) })
-	for i := 1; i < len(order); i++ {
-		if a, b := order[i-1], order[i]; l.displs[a]+l.counts[a] > l.displs[b] {
-			return fmt.Errorf("%w: receive blocks of ranks %d (%d elements at %d) and %d (%d at %d) overlap", datatype.ErrCount,
-				a, l.counts[a], l.displs[a], b, l.counts[b], l.displs[b])
-		}
-	}
-	return nil
-}
-
 // checkSelfSignatures compares the block that a rank sends to itself with the block that it
 // receives from itself.
 func checkSelfSignatures(send, recv datatype.Signature) error {
@@ -236,6 +199,33 @@ func (c *Comm) validateBufferLists(o *Op) error {
 		return nil
 	}
 	return checkSelfSignatures(o.sends[c.Rank].Signature(), o.recvs[c.Rank].Signature())
+}
+
+// validateNeighbors checks the arguments of a neighborhood call.
+func (o *Op) validateNeighbors() error {
+	for receives, b := range []datatype.Buffer{o.send, o.recv} {
+		if err := b.Check(receives == 1); err != nil {
+			return err
+		}
+	}
+	n := 2 * len(o.grid.Dims)
+	out, in := o.send.Count(), o.recv.Count()
+	if o.collective == coll.Allgather {
+		out *= n
+	}
+	if out != in || n > 0 && in%n != 0 {
+		return fmt.Errorf("%w: %d elements to send, %d to receive: want equal blocks for %d neighbors", datatype.ErrCount, out, in, n)
+	}
+	if in == 0 {
+		return nil
+	}
+	if err := checkSelfSignatures(o.send.Slice(0, 1).Signature(), o.recv.Slice(0, 1).Signature()); err != nil {
+		return err
+	}
+	if buffersOverlap(o.send, o.recv) {
+		return fmt.Errorf("%w: send and receive buffers overlap", datatype.ErrLayout)
+	}
+	return nil
 }
 
 // buffersOverlap reports whether two contiguous buffers overlap.

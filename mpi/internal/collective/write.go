@@ -18,7 +18,7 @@ func (n *callNet) Transports() coll.Transports { return n.comm.job.Transports }
 // CanWrite implements coll.RDMANet.
 func (n *callNet) CanWrite() bool {
 	if n.channel == nil {
-		n.channel = n.call.openChannel()
+		n.channel = n.openChannel()
 	}
 	return n.channel != nil
 }
@@ -39,7 +39,7 @@ func (n *callNet) RegisterSource(b []byte) (err error) {
 		return err
 	}
 	defer n.comm.Engine.Unlock()
-	_, _, err = n.channel.sendRegistration.register(n.comm, b)
+	_, _, err = n.channel.sendRegistration.register(n.comm.Comm, b)
 	return err
 }
 
@@ -76,45 +76,41 @@ func (n *callNet) WriteArrived(from int) coll.Request {
 
 // openChannel locks the RDMA channel of a call and returns it, nil if ranks cannot write to
 // each other's memory.
-func (k *call) openChannel() *rdmaChannel {
-	c := k.comm
-	if _, ok := c.Engine.Fabric().(protocol.Notifier); !ok || !k.op.isAlltoall() {
+func (n *callNet) openChannel() *rdmaChannel {
+	c := n.comm
+	if _, ok := c.Engine.Fabric().(protocol.Notifier); !ok || !n.op.isAlltoall() {
 		return nil
 	}
 	var l *rdmaChannel
-	switch k.op.form {
+	switch n.op.form {
 	case blocking:
-		l = c.channels.getOrCreate(&c.channels.blocking, c)
+		l = c.channels.getOrCreate(&c.channels.blocking, c.Comm, &c.job.channels)
 	case persistent:
-		if k.persistentChannel == nil {
-			k.persistentChannel = c.job.channels.newChannel(c)
+		if n.persistentChannel == nil {
+			n.persistentChannel = c.job.channels.newChannel(c.Comm)
 		}
-		l = k.persistentChannel
+		l = n.persistentChannel
 	default:
-		l = c.job.channels.newChannel(c)
+		l = c.job.channels.newChannel(c.Comm)
 		l.oneCall = true
 	}
 	l.callMu.Lock()
 	return l
 }
 
-// isAlltoall reports whether the call is an alltoall over all ranks, the only one that uses
-// RDMA channels.
-func (o *Op) isAlltoall() bool { return o.collective == coll.Alltoall && o.grid == nil }
-
 // closeChannel unlocks the channel at the end of a call. The channel of a failed nonblocking
 // call stays open, because ranks that do not know of the failure may still write to its memory.
-func (k *call) closeChannel(err error) {
-	l := k.net.channel
+func (n *callNet) closeChannel(err error) {
+	l := n.channel
 	if l == nil {
 		return
 	}
-	k.net.channel = nil
+	n.channel = nil
 	if err != nil {
-		k.comm.Engine.Do(func(*protocol.Core) { l.markBroken(err) })
+		n.comm.Engine.Do(func(*protocol.Core) { l.markBroken(err) })
 	}
 	l.callMu.Unlock()
 	if l.oneCall && err == nil {
-		k.comm.job.channels.closeChannel(l)
+		n.comm.job.channels.closeChannel(l)
 	}
 }

@@ -8,6 +8,29 @@ import (
 // ErrRequest is the error of a request that cannot be started.
 var ErrRequest = errors.New("mpi: invalid request")
 
+// Start starts a nonblocking call, which a goroutine executes. With Options.Check a call with
+// invalid arguments is started, too, and Start returns their error.
+func (c *Comm) Start(o *Op) (*Background, error) {
+	o.form = nonblocking
+	k, err := c.beginCall(o)
+	if err != nil {
+		return nil, err
+	}
+	b, refused := newBackground(), k.op.argErr
+	k.background = b
+	go func() {
+		err := errNoReturn
+		defer func() { // also if a function of the program calls runtime.Goexit
+			c.endCall(k, err)
+			b.completeCall(c, err)
+		}()
+		if err = k.runBlocking(); err != nil {
+			err = c.fail(k.op.Name(), k.op.RootText(), err)
+		}
+	}()
+	return b, refused
+}
+
 // Persistent is a call that is started repeatedly. Its messages have a tag of their own, so
 // it may be started in any order among the other calls of its communicator.
 type Persistent struct {
@@ -26,7 +49,7 @@ func (c *Comm) Init(o *Op) (*Persistent, error) {
 		c.endCall(k, err)
 		return nil, err
 	}
-	k.net.tag |= persistentTag
+	k.tag |= persistentTag
 	return &Persistent{call: k}, nil
 }
 
@@ -44,7 +67,7 @@ func (p *Persistent) Start() (*Background, error) {
 		cause, err := errNoReturn, errNoReturn
 		defer func() { // also if a function of the program calls runtime.Goexit
 			if p.broken = cause; cause != nil { // visible after Wait, by which the program orders Start
-				k.net.cancelReceives()
+				k.cancelReceives()
 			}
 			k.releaseBuffers()
 			b.completeCall(k.comm, err)
