@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,15 +50,21 @@ const (
 type place int8
 
 const (
-	start     place = iota
-	holding         // with the token, awake
-	beforeNap       // before token.beginSleep
-	napping         // after token.beginSleep, before blocking
-	blocked         // in the socket
-	afterNap        // before token.endSleep
-	releasing       // before token.release
-	offering        // before offerBaton
-	following       // has counted itself as a follower
+	start      place = iota
+	holding          // with the token, awake
+	beforeNap        // before token.beginSleep
+	napping          // after token.beginSleep, before blocking
+	blocked          // in the socket
+	afterNap         // before token.endSleep
+	releasing        // before token.release
+	offering         // before offerBaton
+	requesting       // a waiter that has found the token taken
+	recalling        // in requestHandover, before recallToken
+	requested        // behind it
+	following        // before it counts itself as a follower
+	counted
+	displacing // has found the service at the socket, before displaceSleeper
+	parking    // before the last look at the token
 	parked
 	unparked // before it leaves the followers
 	seizeTry // has counted itself as a seizer
@@ -65,7 +72,7 @@ const (
 	finished
 )
 
-var placeNames = [...]string{"start", "holding", "beforeNap", "napping", "blocked", "afterNap", "releasing", "offering", "following", "parked", "unparked", "seizeTry", "seized", "finished"}
+var placeNames = [...]string{"start", "holding", "beforeNap", "napping", "blocked", "afterNap", "releasing", "offering", "requesting", "recalling", "requested", "following", "counted", "displacing", "parking", "parked", "unparked", "seizeTry", "seized", "finished"}
 
 func (m modelState) String() string {
 	s, seizers := splitTokenWord(m.word)
@@ -159,7 +166,29 @@ func (m modelState) steps(i int) (next []modelState) {
 			}
 			m.leave(p)
 		})
+	case requesting:
+		do(func(_ *modelState, p *proc) { p.at = following })
+		if !p.displaced && m.is((*token).isServing) {
+			do(func(_ *modelState, p *proc) { p.at = recalling })
+		}
+	case recalling:
+		do(func(m *modelState, p *proc) { m.wakeIf(m.token((*token).recall)); p.at = requested })
+	case requested: // the handover times out, or the service has released the token
+		do(func(_ *modelState, p *proc) { p.at = following })
+		if !m.is((*token).isServing) {
+			do(func(_ *modelState, p *proc) { p.at = start })
+		}
 	case following:
+		do(func(m *modelState, p *proc) { m.followers++; p.at = counted })
+	case counted:
+		do(func(m *modelState, p *proc) {
+			if p.at = parking; m.is((*token).isServing) {
+				p.at = displacing
+			}
+		})
+	case displacing:
+		do(func(m *modelState, p *proc) { m.wakeIf(m.token((*token).displace)); p.at = parking })
+	case parking:
 		do(func(m *modelState, p *proc) {
 			if p.at = parked; !p.displaced && m.is((*token).isFree) || p.done {
 				p.at = unparked
@@ -216,10 +245,7 @@ func (m *modelState) begin(p *proc) {
 		case !p.displaced && m.token(func(t *token) bool { return t.acquire(tokenLeading) }):
 			p.hasBaton, p.at = false, holding
 		default:
-			if m.followers++; m.is((*token).isServing) {
-				m.wakeIf(m.token((*token).displace))
-			}
-			p.at = following
+			p.at = requesting
 		}
 	case procService:
 		if m.token(func(t *token) bool { return t.acquire(tokenServing) }) {
@@ -310,9 +336,25 @@ func (m modelState) over() bool {
 	return true
 }
 
+// isUnserved reports whether all waiters sleep beside a packet that nobody has been told to read.
+func (m modelState) isUnserved() bool {
+	waiters := 0
+	for _, p := range m.procs {
+		switch {
+		case p.kind == procWaiter && p.at == parked && !p.told:
+			waiters++
+		case p.kind == procService && p.at == start, p.at == finished:
+		default:
+			return false
+		}
+	}
+	return waiters > 0 && m.packet && !m.baton
+}
+
 // TestTokenInterleavings checks, for two and three goroutines of each kind, that in every
-// interleaving at most one holds the token, and that from every state all can still come to
-// their end: no wake-up is lost.
+// interleaving at most one holds the token, that waiters whom nobody displaces do not all sleep
+// beside a packet until the monitor looks, and that from every state all can still come to their
+// end: no wake-up is lost.
 func TestTokenInterleavings(t *testing.T) {
 	kinds := []procKind{procPoller, procWaiter, procService, procSeizer}
 	total := 0
@@ -351,6 +393,8 @@ func explore(t *testing.T, kinds [3]procKind) int {
 		return 0
 	}
 	first.noService = services == 0
+	// A displaced waiter leaves the packet to the poller or seizer, and they to the service.
+	alone := !slices.Contains(kinds[:], procPoller) && !slices.Contains(kinds[:], procSeizer)
 	reached := map[modelState]modelState{first: first} // and the state before it
 	queue := []modelState{first}
 	before := map[modelState][]modelState{}
@@ -359,6 +403,9 @@ func explore(t *testing.T, kinds [3]procKind) int {
 		queue = queue[1:]
 		if wrong := m.check(); wrong != "" {
 			t.Fatalf("%v: %s\n%s", kinds, wrong, trace(reached, m))
+		}
+		if alone && m.isUnserved() {
+			t.Fatalf("%v: all waiters sleep beside a packet\n%s", kinds, trace(reached, m))
 		}
 		for _, n := range m.successors() {
 			before[n] = append(before[n], m)
