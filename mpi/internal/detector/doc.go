@@ -1,4 +1,4 @@
-// Package detector finds out why a rank does not continue: it samples the waiting calls of the
+// Package detector detects deadlocks and lost ranks: it samples the waiting calls of the
 // rank, probes the ranks that they wait for, and has all ranks report when a wait lasts too long.
 // At the end of a job it makes sure that every rank knows every mismatch.
 //
@@ -25,16 +25,21 @@
 // Background), and so does a condition that the program polls (deadlock.Poll): once a sample the
 // engine passes those that a program has polled (engine.PollStats).
 //
-//	detector.go   the goroutine, and the samples of waits
-//	polls.go      the samples of polled conditions, and whether the program computes in between
-//	probes.go     Probe                                 liveness probes of the ranks waited for
-//	lost.go       RankLost                              losses, reported to the ranks that wait for us
-//	query.go      Alarm, AlarmAck, StateQuery, State    the states of all ranks
-//	report.go     the state of this rank, and the text
-//	flush.go      Mismatch, Confirm, Flush, Flushed,    the end of a job
+// The packets that each file handles. A file uses those below it only. The table of packets is in
+// package deadlock.
+//
+//	detector.go   Detector: the goroutine and the dispatch of packets
+//	query.go      Alarm, AlarmAck, StateQuery, State   the states of all ranks
+//	report.go     -                                    the state of this rank, and Calls
+//	polls.go      -                                    conditions that the program polls
+//	waits.go      -                                    waiting calls by sample
+//	probes.go     Probe                                liveness probes of the ranks waited for
+//	lost.go       Probe, RankLost                      losses, for the ranks that wait for us
+//	flush.go      Mismatch, Confirm, Flush, Flushed,   the end of a job
 //	              Depart
-//	packets.go    the packets, whose table is in package deadlock; CallEnded and the payloads of
-//	              Probe and Mismatch are for Calls
+//	rank.go       -                                    times, and SendPacket
+//
+// CallEnded, and the payloads of Probe and Mismatch, are for Calls.
 //
 // Analysis and detector are two packages: package deadlock is a function of the states without
 // I/O, clocks and locks, and so its tests cover all states of a job.

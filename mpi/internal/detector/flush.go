@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
@@ -26,8 +25,9 @@ import (
 //
 // When all ranks have flushed, every rank knows every mismatch.
 
-// flushState is the state of the flushes of this rank and of others. The engine's lock guards it.
-type flushState struct {
+// flushes are the flushes of this rank and of others. The engine's lock guards it.
+type flushes struct {
+	*rank
 	awaited        map[int]bool // ranks whose reply to our flush is missing
 	departing      bool         // the flush is a PacketDepart
 	unconfirmed    map[int]int  // by rank: announced mismatches without a confirmation
@@ -62,25 +62,25 @@ func (d *departure) Unwrap() error {
 
 // A flushWait is the condition that all replies to a flush have arrived.
 type flushWait struct {
-	d    *Detector
+	f    *flushes
 	comm string // name of the world
 }
 
 // Ready implements engine.Waitable.
-func (f flushWait) Ready() bool {
-	core := f.d.engine.Core()
-	for rank := range f.d.awaited {
+func (w flushWait) Ready() bool {
+	core := w.f.engine.Core()
+	for rank := range w.f.awaited {
 		if core.PeerError(rank) != nil {
-			delete(f.d.awaited, rank)
+			delete(w.f.awaited, rank)
 		}
 	}
-	return len(f.d.awaited) == 0 && len(f.d.unconfirmed) == 0
+	return len(w.f.awaited) == 0 && len(w.f.unconfirmed) == 0
 }
 
 // DescribeWait implements deadlock.Describer.
-func (f flushWait) DescribeWait() deadlock.Call {
-	d := deadlock.Call{What: "finalize", Comm: f.comm}
-	for rank := range f.d.awaited {
+func (w flushWait) DescribeWait() deadlock.Call {
+	d := deadlock.Call{What: "finalize", Comm: w.comm}
+	for rank := range w.f.awaited {
 		d.For = append(d.For, rank)
 	}
 	slices.Sort(d.For)
@@ -89,21 +89,8 @@ func (f flushWait) DescribeWait() deadlock.Call {
 
 // Flush sends a PacketFlush to all ranks that packets have been sent to and waits for the replies
 // of those that are not lost. It ends when ctx ends. comm is the name of the world, for reports.
-func (d *Detector) Flush(ctx context.Context, comm string) error {
-	return d.flushPackets(ctx, comm, nil)
-}
-
-// AnnounceDeparture ends a rank that leaves the job before the others: it stops the detector, fails all
-// requests and sends the reason to the other ranks. It returns when they have replied and all
-// ranks know the mismatches that this rank has found, after timeout at the latest.
-func (d *Detector) AnnounceDeparture(cause error, timeout time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	d.Stop()
-	d.engine.FailAll()
-	if d.engine.Wait(ctx, noTransfers{d.engine.Core()}) == nil {
-		_ = d.flushPackets(ctx, "", cause)
-	}
+func (f *flushes) Flush(ctx context.Context, comm string) error {
+	return f.flushPackets(ctx, comm, nil)
 }
 
 // noTransfers is the condition that no RDMA of this rank's requests is in flight: ranks that
@@ -116,12 +103,12 @@ func (n noTransfers) Ready() bool {
 	return inFlight == 0
 }
 
-// OnDeparture has f called with the error, an ErrLost, when another rank departs, at once if one
-// has. f is called with the engine's lock held.
-func (d *Detector) OnDeparture(f func(error)) {
-	d.engine.Do(func(*protocol.Core) {
-		if d.onDeparture = f; d.departed != nil {
-			f(d.departed)
+// OnDeparture has notify called with the error, an ErrLost, when another rank departs, at once if one
+// has. notify is called with the engine's lock held.
+func (f *flushes) OnDeparture(notify func(error)) {
+	f.engine.Do(func(*protocol.Core) {
+		if f.onDeparture = notify; f.departed != nil {
+			notify(f.departed)
 		}
 	})
 }
@@ -129,7 +116,7 @@ func (d *Detector) OnDeparture(f func(error)) {
 // flushPackets is Flush. With a reason it sends a PacketDepart, also to ranks that packets have come
 // from, and to all ranks if the reason is a mismatch: ranks that find the same mismatch announce
 // it to this rank, and would wait for a confirmation until the fabric gives up.
-func (d *Detector) flushPackets(ctx context.Context, comm string, cause error) error {
+func (f *flushes) flushPackets(ctx context.Context, comm string, cause error) error {
 	h, text := envelope.Header{Tag: deadlock.PacketFlush}, ""
 	if cause != nil {
 		h.Tag, text = deadlock.PacketDepart, cause.Error()
@@ -137,52 +124,51 @@ func (d *Detector) flushPackets(ctx context.Context, comm string, cause error) e
 			h.Flags = envelope.Synchronous
 		}
 	}
-	d.engine.Do(func(core *protocol.Core) {
-		d.awaited, d.departing = map[int]bool{}, cause != nil
-		for rank := range d.engine.Size() {
+	f.engine.Do(func(core *protocol.Core) {
+		f.awaited, f.departing = map[int]bool{}, cause != nil
+		for rank := range f.engine.Size() {
 			sent, received := core.Exchanged(rank)
-			if rank != d.engine.Rank() && core.PeerError(rank) == nil && (sent || cause != nil && received || h.Flags != 0) {
-				d.awaited[rank] = true
-				d.SendPacket(core, rank, h, []byte(text[:min(len(text), d.engine.Fabric().Limits(rank).Eager)]))
+			if rank != f.engine.Rank() && core.PeerError(rank) == nil && (sent || cause != nil && received || h.Flags != 0) {
+				f.awaited[rank] = true
+				f.SendPacket(core, rank, h, []byte(text[:min(len(text), f.engine.Fabric().Limits(rank).Eager)]))
 			}
 		}
 	})
-	return d.engine.Wait(ctx, flushWait{d, comm})
+	return f.engine.Wait(ctx, flushWait{f, comm})
 }
 
 // handleFlushReply handles PacketFlushed. A rank that replies to a departure treats this rank as
 // lost, and is lost to this rank as well.
-func (d *Detector) handleFlushReply(core *protocol.Core, from int) {
-	delete(d.awaited, from)
-	if d.departing {
+func (f *flushes) handleFlushReply(core *protocol.Core, from int) {
+	delete(f.awaited, from)
+	if f.departing {
 		core.FailPeer(from, engine.ErrClosed)
 	}
 }
 
 // handleFlush handles deadlock.PacketFlush, and PacketDepart with its reason.
-func (d *Detector) handleFlush(core *protocol.Core, from int, departed error) {
-	d.handleProbe(core, from) // it waits for this rank
-	d.pendingReplies = append(d.pendingReplies, flushReply{from, departed})
+func (f *flushes) handleFlush(core *protocol.Core, from int, departed error) {
+	f.pendingReplies = append(f.pendingReplies, flushReply{from, departed})
 	if departed != nil {
-		d.departed = fmt.Errorf("%w: rank %d: %w", protocol.ErrLost, from, departed)
-		if d.onDeparture != nil {
-			d.onDeparture(d.departed)
+		f.departed = fmt.Errorf("%w: rank %d: %w", protocol.ErrLost, from, departed)
+		if f.onDeparture != nil {
+			f.onDeparture(f.departed)
 		}
 	}
-	d.replyToFlushes(core)
+	f.replyToFlushes(core)
 }
 
 // replyToFlushes sends the withheld replies unless a mismatch is unconfirmed. A rank that
 // departs is lost as soon as its reply has left. Its connection is kept for the reply: the rank
 // has completed all of its transfers.
-func (d *Detector) replyToFlushes(core *protocol.Core) {
-	if len(d.unconfirmed) > 0 {
+func (f *flushes) replyToFlushes(core *protocol.Core) {
+	if len(f.unconfirmed) > 0 {
 		return
 	}
-	replies := d.pendingReplies
-	d.pendingReplies = nil
+	replies := f.pendingReplies
+	f.pendingReplies = nil
 	for _, r := range replies {
-		d.SendPacket(core, r.rank, envelope.Header{Tag: deadlock.PacketFlushed}, nil)
+		f.SendPacket(core, r.rank, envelope.Header{Tag: deadlock.PacketFlushed}, nil)
 		if r.departed != nil {
 			core.FailPeerOnceSent(r.rank, r.departed)
 		}
@@ -191,24 +177,31 @@ func (d *Detector) replyToFlushes(core *protocol.Core) {
 
 // SendMismatch sends a mismatch of a communicator to a rank and expects its confirmation. The
 // caller holds the engine's lock.
-func (d *Detector) SendMismatch(core *protocol.Core, rank int, comm uint32, payload []byte) {
+func (f *flushes) SendMismatch(core *protocol.Core, rank int, comm uint32, payload []byte) {
 	if core.PeerError(rank) == nil {
-		d.unconfirmed[rank]++
-		d.SendPacket(core, rank, envelope.Header{Tag: deadlock.PacketMismatch, ID: uint64(comm)}, payload)
+		f.unconfirmed[rank]++
+		f.SendPacket(core, rank, envelope.Header{Tag: deadlock.PacketMismatch, ID: uint64(comm)}, payload)
 	}
 }
 
 // handleConfirm handles PacketConfirm.
-func (d *Detector) handleConfirm(core *protocol.Core, from int) {
-	if d.unconfirmed[from]--; d.unconfirmed[from] <= 0 {
-		d.dropUnconfirmed(core, from)
+func (f *flushes) handleConfirm(core *protocol.Core, from int) {
+	if f.unconfirmed[from]--; f.unconfirmed[from] <= 0 {
+		f.dropUnconfirmed(core, from)
 	}
 }
 
 // dropUnconfirmed stops waiting for confirmations of a rank, which has sent them or is lost.
-func (d *Detector) dropUnconfirmed(core *protocol.Core, rank int) {
-	delete(d.unconfirmed, rank)
-	d.replyToFlushes(core)
+func (f *flushes) dropUnconfirmed(core *protocol.Core, rank int) {
+	delete(f.unconfirmed, rank)
+	f.replyToFlushes(core)
+}
+
+// hasAnnouncedMismatch reports whether a rank has departed because of a mismatch, of which it has
+// notified all others.
+func hasAnnouncedMismatch(err error) bool {
+	d := (*departure)(nil)
+	return errors.As(err, &d) && d.mismatch
 }
 
 // parseDeparture returns the reason in a PacketDepart.

@@ -19,11 +19,12 @@ import (
 // A program that polls may compute in between, and then it is not known to be blocked. It
 // counts as blocked only if its tests follow one another closely.
 
-// pollState is the state of the polled conditions of a rank, beside that of each.
-type pollState struct {
-	pollStats  pollStats
-	pollProbes probeSchedule
-	morePolls  bool // there are more polls than the engine records
+// polls are the polled conditions among the waits.
+type polls struct {
+	*waits
+	stats  pollStats
+	probes probeSchedule
+	more   bool // there are more polls than the engine records
 }
 
 // pollStats is a decaying sum of engine.PollTime, in seconds and tests.
@@ -51,64 +52,58 @@ func (s *pollStats) isBusy() bool { return s.total-s.inside > s.tests*maxPollGap
 // isReady reports whether the next test of a polled condition will succeed.
 func (x *waitState) isReady() bool { return x.poll != nil && x.poll.IsReady() }
 
-// checkPolls updates the states of the conditions polled since the last sample, probes the ranks
-// that they depend on and raises the alarm. active reports that the program has made other calls.
-func (d *Detector) checkPolls(core *protocol.Core, list []engine.PollRecord, more, active bool, now time.Time) {
-	d.morePolls = more
+// checkPolls updates the states of the conditions polled since the last sample and probes the
+// ranks that they depend on. It reports whether the alarm is due. active reports that the program
+// has made other calls.
+func (p *polls) checkPolls(core *protocol.Core, list []engine.PollRecord, more, active bool, now time.Time) (alarm bool) {
+	p.more = more
 	for _, e := range list {
-		if d.waits[e.Key] == nil {
-			d.lastCallAt = now // a call like others
+		if p.all[e.Key] == nil {
+			p.lastCallAt = now // a call like others
 		}
-		x := d.trackWait(e.Key, now)
+		x := p.trackWait(e.Key, now)
 		x.polled, x.stack = true, e.Stack
 		x.poll, _ = e.Target.(*deadlock.Poll)
 		// A persistent request may have completed in another call. So it raises the alarm only
 		// after a sample without other calls.
-		if x.poll != nil && d.isOverdue(x, now) && !x.isReady() && (x.poll.Ready != nil || !active) {
-			x.alarmFrom, x.alarmed = now, !d.pollStats.isBusy() // a program that computes may block later
-			d.raiseAlarm(core, d.alarmReason())
+		if x.poll != nil && p.isOverdue(x, now) && !x.isReady() && (x.poll.Ready != nil || !active) {
+			x.alarmFrom, x.alarmed = now, !p.stats.isBusy() // a program that computes may block later
+			alarm = true
 		}
 	}
-	d.probePolledRanks(core, now)
+	p.probePolledRanks(core, now)
+	return alarm
 }
 
 // probePolledRanks sends liveness probes to the ranks that polled conditions depend on, as if one
 // call waited for all of them.
-func (d *Detector) probePolledRanks(core *protocol.Core, now time.Time) {
+func (p *polls) probePolledRanks(core *protocol.Core, now time.Time) {
 	var ranks []int
-	for _, x := range d.waits {
-		if x.poll != nil && d.isDue(now.Sub(x.since), sampleInterval) {
+	for _, x := range p.all {
+		if x.poll != nil && p.isDue(now.Sub(x.since), sampleInterval) {
 			ranks = append(ranks, x.poll.DependsOn...)
 		}
 	}
 	slices.Sort(ranks)
 	ranks = slices.Compact(ranks)
-	x := &d.pollProbes
+	x := &p.probes
 	if len(ranks) == 0 || len(ranks) > maxProbes { // many ranks are probed in turns, without pauses
 		x.interval = sampleInterval
 	}
-	if len(ranks) > 0 && d.isDue(now.Sub(x.last), x.interval) {
-		d.probeRanks(core, x, envelope.Header{}, nil, ranks, now)
+	if len(ranks) > 0 && p.isDue(now.Sub(x.last), x.interval) {
+		p.probeRanks(core, x, envelope.Header{}, nil, ranks, now)
 	}
-}
-
-// polledCall returns the state of the polled nonblocking call whose goroutine waits in w, or nil.
-func (d *Detector) polledCall(w engine.Waitable) *waitState {
-	if x, ok := w.(deadlock.Background); ok {
-		return d.waits[x.PollKey()]
-	}
-	return nil
 }
 
 // markPolled makes a call one that the program polls.
-func (d *Detector) markPolled(c *deadlock.Call, x *waitState) {
-	c.Aside, c.Polls, c.Busy, c.At = false, true, d.pollStats.isBusy(), callerLine(x.stack)
+func (p *polls) markPolled(c *deadlock.Call, x *waitState) {
+	c.Aside, c.Polls, c.Busy, c.At = false, true, p.stats.isBusy(), callerLine(x.stack)
 }
 
 // describePolls returns the polled conditions as waiting calls, the oldest first. It leaves out
 // those in described and merges conditions of which one is enough.
-func (d *Detector) describePolls(now time.Time, described map[*waitState]bool) (list []deadlock.Call) {
-	for _, x := range d.waits {
+func (p *polls) describePolls(now time.Time, described map[*waitState]bool) (list []deadlock.Call) {
+	for _, x := range p.all {
 		if !x.polled || described[x] || x.isReady() {
 			continue
 		}
@@ -116,7 +111,7 @@ func (d *Detector) describePolls(now time.Time, described map[*waitState]bool) (
 		if x.poll != nil {
 			c = x.poll.Call
 		}
-		d.markPolled(&c, x)
+		p.markPolled(&c, x)
 		c.Millis = now.Sub(x.since).Milliseconds()
 		list = append(list, c)
 	}
@@ -124,7 +119,7 @@ func (d *Detector) describePolls(now time.Time, described map[*waitState]bool) (
 		return cmp.Or(cmp.Compare(b.Millis, a.Millis), cmp.Compare(a.What, b.What))
 	})
 	list = mergeCalls(list)
-	if d.morePolls || len(list) > deadlock.MaxListed {
+	if p.more || len(list) > deadlock.MaxListed {
 		list = append(list[:min(len(list), deadlock.MaxListed)], deadlock.Call{What: "further calls", Polls: true, Busy: true})
 	}
 	return list

@@ -25,23 +25,17 @@ type probeSchedule struct {
 
 // probeRanks sends liveness probes to the ranks that a call waits for, with exponentially
 // growing intervals.
-func (d *Detector) probeRanks(core *protocol.Core, x *probeSchedule, h envelope.Header, payload []byte, ranks []int, now time.Time) {
+func (r *rank) probeRanks(core *protocol.Core, x *probeSchedule, h envelope.Header, payload []byte, ranks []int, now time.Time) {
 	h.Tag = deadlock.PacketProbe
 	for range min(len(ranks), maxProbes) {
-		rank := ranks[x.next%len(ranks)]
-		if x.next++; rank != d.engine.Rank() && core.Backlog(rank) == 0 {
-			d.SendPacket(core, rank, h, payload)
+		to := ranks[x.next%len(ranks)]
+		if x.next++; to != r.engine.Rank() && core.Backlog(to) == 0 {
+			r.SendPacket(core, to, h, payload)
 		}
 	}
 	x.last = now
 	if x.next >= len(ranks) { // all of them
 		x.next = 0
-		x.interval = min(2*x.interval, d.MaxProbeInterval)
+		x.interval = min(2*x.interval, r.MaxProbeInterval)
 	}
-}
-
-// handleProbe handles a liveness probe.
-func (d *Detector) handleProbe(core *protocol.Core, from int) {
-	d.lossesSent[from] += 0
-	d.sendLostRanks(core, from)
 }

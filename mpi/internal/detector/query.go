@@ -16,7 +16,6 @@ import (
 // job, by rank 0. If rank 0 does not query, the others do, the lowest rank first.
 
 const (
-	stateTimeout  = 3 * time.Second        // for the states of all ranks
 	fallbackDelay = 3 * time.Second        // time in which rank 0 must query
 	fallbackStep  = 100 * time.Millisecond // added for each rank
 	coalesceTime  = 2 * time.Second        // requests for a report within this time count as one
@@ -25,8 +24,14 @@ const (
 	quietFactor   = 10                     // times the alarm: minimum time between two reports
 )
 
-// queryState is the state of the queries of this rank and of others. The engine's lock guards it.
-type queryState struct {
+// queries are the queries of this rank and of others. The engine's lock guards it.
+type queries struct {
+	*rank
+	localState   func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp, stacks map[uint64][]uintptr) *deadlock.State
+	tasks        chan func() // for the goroutine of the detector
+	alwaysReport bool        // report every alarm, not only deadlocks
+	print        func(string)
+
 	query          *stateQuery  // in progress, or nil
 	lastRound      uint64       // number of the last query
 	lastQueryAt    time.Time    // time of the last query
@@ -59,113 +64,113 @@ const (
 )
 
 // alarmReason returns the reason of alarms of this rank.
-func (d *Detector) alarmReason() reportReason {
-	if d.alwaysReport {
+func (qs *queries) alarmReason() reportReason {
+	if qs.alwaysReport {
 		return reasonWatchdog
 	}
 	return reasonDeadlock
 }
 
 // raiseAlarm notifies rank 0 of a wait that exceeds the alarm, or of a requested report.
-func (d *Detector) raiseAlarm(core *protocol.Core, reason reportReason) {
-	rank, now := d.engine.Rank(), time.Now()
+func (qs *queries) raiseAlarm(core *protocol.Core, reason reportReason) {
+	rank, now := qs.engine.Rank(), time.Now()
 	if rank == 0 || core.PeerError(0) != nil {
-		d.handleAlarm(core, reason)
+		qs.handleAlarm(core, reason)
 		return
 	}
-	d.SendPacket(core, 0, envelope.Header{Tag: deadlock.PacketAlarm, Length: uint64(reason)}, nil)
-	if d.fallbackAt.IsZero() && now.Sub(d.queriedAt) > coalesceTime {
-		d.fallbackAt = now.Add(fallbackDelay + time.Duration(min(rank, 100))*fallbackStep)
-		d.fallbackReason = reason
+	qs.SendPacket(core, 0, envelope.Header{Tag: deadlock.PacketAlarm, Length: uint64(reason)}, nil)
+	if qs.fallbackAt.IsZero() && now.Sub(qs.queriedAt) > coalesceTime {
+		qs.fallbackAt = now.Add(fallbackDelay + time.Duration(min(rank, 100))*fallbackStep)
+		qs.fallbackReason = reason
 	}
 }
 
 // handleAlarm queries all ranks, unless the last query was recent.
-func (d *Detector) handleAlarm(core *protocol.Core, reason reportReason) {
+func (qs *queries) handleAlarm(core *protocol.Core, reason reportReason) {
 	now := time.Now()
-	if d.query != nil || reason == reasonRequested && now.Sub(d.lastQueryAt) > coalesceTime || reason != reasonRequested && now.After(d.quietUntil) {
-		d.queryStates(core, reason >= reasonWatchdog)
+	if qs.query != nil || reason == reasonRequested && now.Sub(qs.lastQueryAt) > coalesceTime || reason != reasonRequested && now.After(qs.quietUntil) {
+		qs.queryStates(core, reason >= reasonWatchdog)
 	}
 }
 
 // checkFallback queries all ranks if rank 0 should have done so.
-func (d *Detector) checkFallback(core *protocol.Core, now time.Time) {
-	if !d.fallbackAt.IsZero() && now.After(d.fallbackAt) {
-		d.fallbackAt = time.Time{}
-		d.queryStates(core, d.fallbackReason >= reasonWatchdog)
+func (qs *queries) checkFallback(core *protocol.Core, now time.Time) {
+	if !qs.fallbackAt.IsZero() && now.After(qs.fallbackAt) {
+		qs.fallbackAt = time.Time{}
+		qs.queryStates(core, qs.fallbackReason >= reasonWatchdog)
 	}
 }
 
 // Report queries the state of all ranks and returns the report. It ends when ctx ends.
-func (d *Detector) Report(ctx context.Context) (string, error) {
-	core, err := d.engine.Lock()
+func (qs *queries) Report(ctx context.Context) (string, error) {
+	core, err := qs.engine.Lock()
 	if err != nil {
 		return "", err
 	}
-	q := d.queryStates(core, false)
-	d.engine.Unlock()
-	if err := d.engine.Wait(ctx, q); err != nil {
+	q := qs.queryStates(core, false)
+	qs.engine.Unlock()
+	if err := qs.engine.Wait(ctx, q); err != nil {
 		return "", err
 	}
-	return d.formatReport(q.report), nil
+	return qs.formatReport(q.report), nil
 }
 
 // queryStates starts a query, or joins the one in progress. The caller holds the engine's lock.
-func (d *Detector) queryStates(core *protocol.Core, requested bool) *stateQuery {
-	if q := d.query; q != nil {
+func (qs *queries) queryStates(core *protocol.Core, requested bool) *stateQuery {
+	if q := qs.query; q != nil {
 		q.requested = q.requested || requested
 		return q
 	}
-	d.lastRound++
-	d.lastQueryAt = time.Now()
-	q := &stateQuery{round: d.lastRound, requested: requested, pending: map[int]bool{}, partial: map[int][]byte{}}
-	d.query = q
-	for rank := range d.engine.Size() {
+	qs.lastRound++
+	qs.lastQueryAt = time.Now()
+	q := &stateQuery{round: qs.lastRound, requested: requested, pending: map[int]bool{}, partial: map[int][]byte{}}
+	qs.query = q
+	for rank := range qs.engine.Size() {
 		if core.PeerError(rank) == nil {
 			q.pending[rank] = true
-			if rank != d.engine.Rank() {
-				d.SendPacket(core, rank, envelope.Header{Tag: deadlock.PacketStateQuery, ID: q.round}, nil)
+			if rank != qs.engine.Rank() {
+				qs.SendPacket(core, rank, envelope.Header{Tag: deadlock.PacketStateQuery, ID: q.round}, nil)
 			}
 		}
 	}
-	d.enqueueTask(func() { d.sendState(d.engine.Rank(), q.round) })
-	time.AfterFunc(d.ReplyTimeout, func() { d.engine.Do(func(*protocol.Core) { d.concludeQuery(q) }) })
+	qs.enqueueTask(func() { qs.sendState(qs.engine.Rank(), q.round) })
+	time.AfterFunc(qs.ReplyTimeout, func() { qs.engine.Do(func(*protocol.Core) { qs.concludeQuery(q) }) })
 	return q
 }
 
 // handleQuery handles PacketStateQuery. The rank that queries needs no fallback.
-func (d *Detector) handleQuery(from int, round uint64) {
-	d.fallbackAt, d.queriedAt = time.Time{}, time.Now()
-	d.enqueueTask(func() { d.sendState(from, round) })
+func (qs *queries) handleQuery(from int, round uint64) {
+	qs.fallbackAt, qs.queriedAt = time.Time{}, time.Now()
+	qs.enqueueTask(func() { qs.sendState(from, round) })
 }
 
 // sendState sends the state of this rank to another.
-func (d *Detector) sendState(to int, round uint64) {
-	stacks := d.engine.WaitStacks()
-	d.engine.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
-		s := d.localState(core, waiting, last, stacks)
-		if to == d.engine.Rank() {
-			if q := d.query; q != nil && q.round == round {
-				d.addState(q, to, s)
+func (qs *queries) sendState(to int, round uint64) {
+	stacks := qs.engine.WaitStacks()
+	qs.engine.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
+		s := qs.localState(core, waiting, last, stacks)
+		if to == qs.engine.Rank() {
+			if q := qs.query; q != nil && q.round == round {
+				qs.addState(q, to, s)
 			}
 			return
 		}
-		b, limit := s.AppendJSON(nil), d.engine.Fabric().Limits(to).Eager
+		b, limit := s.AppendJSON(nil), qs.engine.Fabric().Limits(to).Eager
 		for last := false; !last; {
 			n := min(len(b), limit)
 			h := envelope.Header{Tag: deadlock.PacketState, ID: round}
 			if last = n == len(b); last {
 				h.Flags = envelope.Synchronous
 			}
-			d.SendPacket(core, to, h, b[:n])
+			qs.SendPacket(core, to, h, b[:n])
 			b = b[n:]
 		}
 	})
 }
 
 // handleStatePart handles a part of the state of a rank.
-func (d *Detector) handleStatePart(from int, h *envelope.Header, payload []byte) error {
-	q := d.query
+func (qs *queries) handleStatePart(from int, h *envelope.Header, payload []byte) error {
+	q := qs.query
 	if q == nil || q.round != h.ID || !q.pending[from] {
 		return nil // too late
 	}
@@ -180,12 +185,12 @@ func (d *Detector) handleStatePart(from int, h *envelope.Header, payload []byte)
 	if err != nil || s.Rank != from {
 		return fmt.Errorf("%w: malformed state", protocol.ErrProtocol)
 	}
-	d.addState(q, from, s)
+	qs.addState(q, from, s)
 	return nil
 }
 
 // addState adds the state of a rank to a query.
-func (d *Detector) addState(q *stateQuery, from int, s *deadlock.State) {
+func (qs *queries) addState(q *stateQuery, from int, s *deadlock.State) {
 	if !q.pending[from] {
 		return
 	}
@@ -193,34 +198,49 @@ func (d *Detector) addState(q *stateQuery, from int, s *deadlock.State) {
 	delete(q.partial, from)
 	q.states = append(q.states, s)
 	if len(q.pending) == 0 {
-		d.concludeQuery(q)
+		qs.concludeQuery(q)
 	}
 }
 
 // concludeQuery ends a query with the states received so far, analyzes them and prints the
 // report.
-func (d *Detector) concludeQuery(q *stateQuery) {
-	if d.query != q {
+func (qs *queries) concludeQuery(q *stateQuery) {
+	if qs.query != q {
 		return
 	}
-	d.query = nil
-	alarm := d.Alarm
+	qs.query = nil
+	alarm := qs.Alarm
 	minAge := minWaitAge
 	if alarm > 0 {
 		minAge = min(minAge, alarm/2)
 	}
-	d.quietUntil = time.Now().Add(quietFactor * alarm)
+	qs.quietUntil = time.Now().Add(quietFactor * alarm)
 	go func() { // the analysis and the output may take long
-		r := deadlock.Analyze(d.engine.Size(), q.states, minAge.Milliseconds())
+		r := deadlock.Analyze(qs.engine.Size(), q.states, minAge.Milliseconds())
 		printed := q.requested || alarm > 0 && r.IsStuck(alarm.Milliseconds()/2)
-		d.engine.Do(func(*protocol.Core) {
+		qs.engine.Do(func(*protocol.Core) {
 			if !printed {
-				d.quietUntil = time.Now().Add(alarm / 4)
+				qs.quietUntil = time.Now().Add(alarm / 4)
 			}
 			q.report = r
 		})
 		if printed {
-			d.print(d.formatReport(r))
+			qs.print(qs.formatReport(r))
 		}
 	}()
+}
+
+// enqueueTask passes f to the goroutine. It drops f if too many tasks are queued, so excess
+// queries get no reply.
+func (qs *queries) enqueueTask(f func()) {
+	select {
+	case qs.tasks <- f:
+	default:
+	}
+}
+
+// formatReport returns a report with its headline.
+func (qs *queries) formatReport(r *deadlock.Report) string {
+	return fmt.Sprintf("softrnic mpi: state of the %d ranks of the job, queried by rank %d at %s\n%s",
+		qs.engine.Size(), qs.engine.Rank(), time.Now().Format(time.TimeOnly), r)
 }
