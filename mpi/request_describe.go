@@ -14,8 +14,11 @@ import (
 // A condition that a program polls without success describes itself to the engine
 // (engine.PollObserver), once between two samples, in the words of a wait. The description is
 // made at once, in the polling goroutine, because the request may be reused a moment later. The
-// key identifies the condition: for a nonblocking collective call it is its *collective.Background,
-// whose goroutine describes the wait.
+// key identifies the condition: for a nonblocking collective call its *collective.Background, whose
+// goroutine describes the wait.
+
+// sendStages describe the reason for which a send waits.
+var sendStages = map[protocol.Stage]string{protocol.Unsent: "send queue full", protocol.Unmatched: "receive not posted", protocol.Transferring: "in flight"}
 
 // describe describes the wait for the request.
 func (r *Request) describe() deadlock.Call {
@@ -42,14 +45,7 @@ func (r *Request) describe() deadlock.Call {
 		name = "Ssend"
 	}
 	d.What = fmt.Sprintf("%s(%d bytes, dest %s, tag %d)", name, len(p.Buf)-c.world.checkOverhead(), c.base.DescribeRank(int32(p.Dest)), p.Envelope.Tag)
-	switch stage {
-	case protocol.Unsent:
-		d.Why = "send queue full"
-	case protocol.Unmatched:
-		d.Why = "receive not posted"
-	case protocol.Transferring:
-		d.Why = "in flight"
-	}
+	d.Why = sendStages[stage]
 	return d
 }
 
