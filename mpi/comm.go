@@ -5,9 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/softrnic/softrnic/mpi/internal/comm"
-
 	"github.com/softrnic/softrnic/mpi/internal/collective"
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 )
 
 // Comm is a communicator: some ranks of a job, numbered from 0, with a message context of their
@@ -84,7 +83,7 @@ func (c *Comm) Free() error {
 	if c.isNull() {
 		return c.fail("free", "", errNullComm)
 	}
-	if c.base.ContextID < firstID {
+	if c.base.ContextID < comm.FirstID {
 		return c.fail("free", "", fmt.Errorf("%w: world and self cannot be freed; call Finalize", ErrComm))
 	}
 	if c.base.Freed.Swap(true) {

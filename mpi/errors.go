@@ -34,7 +34,7 @@ var (
 	ErrGroup     = errors.New("mpi: invalid group") // MPI_ERR_GROUP
 	ErrGrid      = topology.ErrGrid                 // MPI_ERR_TOPOLOGY
 	ErrComm      = comm.ErrComm                     // MPI_ERR_COMM
-	ErrContexts  = errors.New("mpi: too many communicators")
+	ErrContexts  = collective.ErrContexts
 	ErrFreed     = comm.ErrFreed
 	ErrRequest   = collective.ErrRequest // MPI_ERR_REQUEST
 	ErrMismatch  = coll.ErrMismatch      // the ranks make different collective calls
@@ -149,7 +149,13 @@ func (c *Comm) checkUsable() error {
 		return errNullComm
 	case c.base.Freed.Load():
 		return ErrFreed
-	case c.world.finalized.Load():
+	}
+	return c.world.checkUsable()
+}
+
+// checkUsable returns an error if the job is finalized.
+func (j *job) checkUsable() error {
+	if j.finalized.Load() {
 		return ErrFinalized
 	}
 	return nil

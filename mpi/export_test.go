@@ -16,7 +16,7 @@ import (
 )
 
 // LimitContexts reduces the number of context ids.
-func (w World) LimitContexts(n uint64) { w.world.contexts = newContextIDs(n) }
+func (w World) LimitContexts(n uint64) { w.world.calls.Contexts = collective.NewContextIDs(n) }
 
 // Algorithms returns the algorithms that were chosen.
 func (w World) Algorithms() coll.Choices { return w.world.calls.Choices }

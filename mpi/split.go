@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/softrnic/softrnic/mpi/internal/collective"
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
@@ -72,21 +73,20 @@ func (c *Comm) SplitShared() (*Comm, error) {
 // the ranks of the communicator that this rank will be in, and may be empty. args must be equal
 // at all ranks.
 func (c *Comm) deriveComm(op, name string, members []int, args ...any) (*Comm, error) {
-	ticket, err := c.agreeContextID(op, args...)
+	ctx, err := c.callState().AgreeContext(op, args...)
 	if err != nil {
 		return nil, c.fail(op, "", err)
 	}
 	rank := slices.Index(members, c.base.Rank)
 	if rank < 0 {
-		c.world.contexts.releaseID(ticket)
+		ctx.Release()
 		return nil, nil
 	}
-	return c.newDerivedComm(ticket, name, members, rank), nil
+	return c.newDerivedComm(ctx, name, members, rank), nil
 }
 
-// newDerivedComm returns the communicator of members after they have agreed on a ticket.
-func (c *Comm) newDerivedComm(ticket uint64, name string, members []int, rank int) *Comm {
-	x := c.world.contexts
+// newDerivedComm returns the communicator of members after they have agreed on a context.
+func (c *Comm) newDerivedComm(ctx collective.Context, name string, members []int, rank int) *Comm {
 	ranks := make([]int, len(members))
 	same := len(ranks) == c.world.comm.base.Size
 	for i, m := range members {
@@ -96,7 +96,7 @@ func (c *Comm) newDerivedComm(ticket uint64, name string, members []int, rank in
 	if same {
 		ranks = nil
 	}
-	d := c.world.newComm(name, x.idOf(ticket), ranks, rank, len(members), func() { x.releaseID(ticket) })
+	d := c.world.newComm(name, ctx.ID(), ranks, rank, len(members), ctx.Release)
 	d.handler.Store(c.handler.Load())
 	return d
 }
@@ -128,12 +128,11 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 		return nil, fmt.Errorf("%w: calling rank is not a member", ErrGroup)
 	}
 	// The members use the contexts of c, with their ranks in the group, until they have an id.
-	p := &Comm{world: c.world}
-	p.base.Init(c.base.Engine, c.base.ContextID, c.Name()+".group", slices.Clone(g.ranks), rank, len(members))
-	p.calls = c.world.calls.NewGroup(&p.base, tag, p.checkUsable)
-	ticket, err := p.agreeContextID("create-group", g.ranks)
+	var base comm.Comm
+	base.Init(c.base.Engine, c.base.ContextID, c.Name()+".group", slices.Clone(g.ranks), rank, len(members))
+	ctx, err := c.world.calls.NewGroup(&base, tag, c.world.checkUsable).AgreeContext("create-group", g.ranks)
 	if err != nil {
 		return nil, err
 	}
-	return c.newDerivedComm(ticket, p.Name(), members, rank), nil
+	return c.newDerivedComm(ctx, base.Name(), members, rank), nil
 }

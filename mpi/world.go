@@ -12,6 +12,7 @@ import (
 	"github.com/softrnic/softrnic/internal/rankaddr"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/collective"
+	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/detector"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
@@ -46,7 +47,6 @@ type job struct {
 	dev       verbs.Device
 	o         Options
 
-	contexts *contextIDs
 	calls    *collective.Job
 	windows  *onesided.Table
 	detector *detector.Detector
@@ -93,7 +93,7 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 		ranks.JoinAsFailed(err, startTimeout)
 		return nil, err
 	}
-	w := &job{manager: o.Manager, placement: ranks, o: o, contexts: newContextIDs(maxContexts)}
+	w := &job{manager: o.Manager, placement: ranks, o: o}
 	rank, size := o.Manager.Rank(), o.Manager.Size()
 	var err error
 	w.eng, err = engine.New(rank, size, func(h fabric.Host) (fabric.Fabric, error) {
@@ -142,8 +142,8 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 		w.releaseResources(ctx)
 		return nil, err
 	}
-	w.comm = w.newComm("world", worldID, nil, rank, size, nil)
-	w.self = w.newComm("self", selfID, []int{rank}, 0, 1, nil)
+	w.comm = w.newComm("world", comm.WorldID, nil, rank, size, nil)
+	w.self = w.newComm("self", comm.SelfID, []int{rank}, 0, 1, nil)
 	w.detector.Start()
 	if o.ConnectAll && size > 1 {
 		if err := w.connectAll(ctx); err != nil {

@@ -15,6 +15,7 @@ import (
 // channels.
 type Job struct {
 	Options
+	Contexts *ContextIDs
 	engine   *engine.Engine
 	detector Detector
 	comms    commTable[Comm]

@@ -10,7 +10,7 @@ import (
 
 // NewJob returns the state of a rank that has no communicators yet.
 func NewJob(e *engine.Engine, d Detector, o Options) *Job {
-	return &Job{Options: o, engine: e, detector: d}
+	return &Job{Options: o, Contexts: NewContextIDs(MaxContexts), engine: e, detector: d}
 }
 
 // A Config configures a communicator for collective calls.
@@ -82,6 +82,3 @@ func (j *Job) LateMismatches(op string) (list []error) {
 	}
 	return list
 }
-
-// EvictFreed removes a freed communicator because its context id is reserved for another.
-func (j *Job) EvictFreed(contextID uint32) { j.comms.evictFreed(contextID) }

@@ -34,6 +34,13 @@ const (
 	Undefined = -3 // MPI_UNDEFINED: not a rank
 )
 
+// Context ids. A communicator has two, for point-to-point messages and for collective calls.
+const (
+	WorldID = 0 // of the predefined communicators
+	SelfID  = 2
+	FirstID = 4 // of the first other communicator
+)
+
 // Comm is the identity of a communicator. All fields but the name and Freed are immutable.
 type Comm struct {
 	Engine     *engine.Engine
