@@ -35,9 +35,8 @@ func (p *Process) Sync(ctx context.Context) error {
 		return p.newError("sync", "", fmt.Errorf("%w: concurrent Sync", ErrBusy))
 	}
 	b.inProgress, b.err = true, nil
-	err := p.runDissemination(ctx)
-	b.inProgress, b.waiting = false, false
-	if err != nil {
+	defer func() { b.inProgress, b.waiting = false, false }() // also if a method of the program's context panics
+	if err := p.runDissemination(ctx); err != nil {
 		return p.newError("sync", "", err)
 	}
 	b.completed++

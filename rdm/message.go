@@ -108,15 +108,9 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (n int, from *Peer, err
 			return n, from, nil
 		}
 		sink := &waitingRecv{e: e, buf: buf}
-		if e.inbox.waiting == nil {
-			e.inbox.waiting = sink
-		}
-		err := e.progress.Wait(ctx, sink)
+		err := e.waitMessage(ctx, sink)
 		if err == nil && sink.from == nil && e.inbox.front() == nil {
 			err = e.err
-		}
-		if e.inbox.waiting == sink {
-			e.inbox.waiting = nil
 		}
 		if sink.from != nil {
 			return sink.n, sink.from, nil
@@ -125,6 +119,19 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (n int, from *Peer, err
 			return 0, nil, err
 		}
 	}
+}
+
+// waitMessage waits for a message, which arrives in sink if no other Recv waits.
+func (e *Endpoint) waitMessage(ctx context.Context, sink *waitingRecv) error {
+	if e.inbox.waiting == nil {
+		e.inbox.waiting = sink
+		defer func() { // also if a method of the program's context panics
+			if e.inbox.waiting == sink {
+				e.inbox.waiting = nil
+			}
+		}()
+	}
+	return e.progress.Wait(ctx, sink)
 }
 
 // A recvQueue holds messages that are not received yet.

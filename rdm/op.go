@@ -1,6 +1,7 @@
 package rdm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -60,17 +61,14 @@ func (o *Op) Done() bool { return !o.busy.Load() }
 // Wait makes progress until the operation is complete and returns Err. If ctx
 // ends first, Wait returns its error, and the operation remains outstanding.
 func (o *Op) Wait(ctx context.Context) error {
-	if o.busy.Load() {
-		e := o.p.e
-		e.mu.Lock()
-		err := e.progress.Wait(ctx, (*opWait)(o))
-		if err == nil {
-			err = e.err
-		}
-		e.mu.Unlock()
-		if o.busy.Load() {
-			return err
-		}
+	if !o.busy.Load() {
+		return o.err
+	}
+	e := o.p.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.progress.Wait(ctx, (*opWait)(o)); o.busy.Load() {
+		return cmp.Or(err, e.err)
 	}
 	return o.err
 }
