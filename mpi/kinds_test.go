@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
 // TestKinds checks that a datatype mismatch is an error of the receive, for every send mode,
@@ -74,4 +76,10 @@ func TestKinds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestShortSignature checks that a synchronous message carries the element kind, for which its
+// header has a few bits only.
+func TestShortSignature(t *testing.T) {
+	require.EqualValues(t, datatype.MessageKindMask, envelope.MaxShortSignature)
 }

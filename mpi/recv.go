@@ -3,6 +3,7 @@ package mpi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
@@ -26,7 +27,7 @@ func (r *Request) prepareReceive(c *Comm, b datatype.Buffer) {
 		mem = make([]byte, c.world.checkOverhead()+b.Size())
 		r.buf, r.packed = b, mem
 	}
-	r.p.Buf, r.p.Signature = mem, messageSignature(b)
+	r.p.Buf, r.p.Signature = mem, b.MessageSignature()
 }
 
 // startReceive starts r as a receive.
@@ -242,4 +243,27 @@ func (c *Comm) testProbe(source, tag int, take bool) (*Message, Status, bool, er
 		return nil, Status{}, false, c.fail("probe", "", s.err)
 	}
 	return &Message{comm: c, m: s.found}, s.status, true, nil
+}
+
+// checkOverhead returns the bytes of a message before its elements: with Options.Check the
+// signature of its datatype.
+func (j *job) checkOverhead() int {
+	if j.o.Check {
+		return datatype.SignatureSize
+	}
+	return 0
+}
+
+// unpackMessage unpacks a received message into b. With Options.Check it first compares the
+// signatures of the datatypes.
+func (c *Comm) unpackMessage(b datatype.Buffer, message []byte) error {
+	if !c.world.o.Check || len(message) == 0 {
+		b.Unpack(message)
+		return nil
+	}
+	err := b.UnpackSigned(message)
+	if errors.Is(err, datatype.ErrUnsigned) {
+		return fmt.Errorf("%w: message of %d bytes without type signature; set Options.Check at all ranks", ErrMismatch, len(message))
+	}
+	return err
 }

@@ -135,10 +135,10 @@ func (r *Request) takeResult() (Status, error) {
 		return s, nil
 	}
 	s := Status{Source: c.base.LocalRank(int(r.p.Received.Source)), Tag: int(r.p.Received.Tag), Bytes: max(0, r.p.Bytes-c.world.checkOverhead())}
-	if sent := r.p.SentSignature; r.p.Err == nil && !kindsMatch(sent, r.p.Signature) {
-		r.p.Err = fmt.Errorf("%w: rank %d sent %s with tag %d to a buffer of %s", ErrType, s.Source, kindText(sent), s.Tag, kindText(r.p.Signature))
+	if sent := r.p.SentSignature; r.p.Err == nil && !datatype.MessagesMatch(sent, r.p.Signature) {
+		r.p.Err = fmt.Errorf("%w: rank %d sent %s with tag %d to a buffer of %s", ErrType, s.Source, datatype.DescribeMessage(sent), s.Tag, datatype.DescribeMessage(r.p.Signature))
 	} else if r.packed != nil {
-		if err := c.unpackChecked(r.buf, r.packed[:r.p.Bytes]); err != nil && r.p.Err == nil {
+		if err := c.unpackMessage(r.buf, r.packed[:r.p.Bytes]); err != nil && r.p.Err == nil {
 			r.p.Err = err
 		}
 		r.packed = nil

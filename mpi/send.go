@@ -42,7 +42,7 @@ func (c *Comm) checkMessageArgs(b datatype.Buffer, rank, tag int, receive bool) 
 // type signature.
 func (c *Comm) messageBytes(b datatype.Buffer, copied bool) []byte {
 	if c.world.o.Check {
-		return packWithSignature(b)
+		return b.PackSigned()
 	}
 	if mem, ok := b.Contiguous(); ok && !copied {
 		return mem
@@ -74,7 +74,7 @@ func (c *Comm) startSend(r *Request, buf Buffer, dest, tag int, mode sendMode) e
 		return nil
 	}
 	r.p.Dest, r.p.Buf, r.p.Sync = c.base.WorldRank(dest), c.messageBytes(b, mode == buffered), mode == synchronous
-	r.p.Signature = messageSignature(b)
+	r.p.Signature = b.MessageSignature()
 	if err := c.base.Engine.Send(&r.p); err != nil {
 		return r.failBeforeStart(r.describePeer(), err)
 	}

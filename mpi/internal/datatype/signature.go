@@ -1,6 +1,7 @@
 package datatype
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -137,4 +138,66 @@ func (k Kind) Canonical() Kind {
 		return Uint8
 	}
 	return k
+}
+
+// The datatype of a message is compared with that of its receive. The message signature in the
+// envelope of each message has the element kind; a message that is packed with its Signature has
+// the count as well.
+
+// messageKindBits is the number of bits of the element kind in a message signature.
+const messageKindBits = 5
+
+// MessageKindMask is the mask of the element kind in a message signature.
+const MessageKindMask = 1<<messageKindBits - 1
+
+// MessageSignature returns the signature of a message from or to b: the element kind, and for
+// structs a hash of their fields. It is 0 for an empty message.
+func (b Buffer) MessageSignature() uint64 {
+	s := b.Signature()
+	if s.Count == 0 {
+		return 0
+	}
+	return uint64(s.Kind.Canonical()+1) | uint64(s.Unit)<<messageKindBits
+}
+
+// MessagesMatch reports whether a message of one signature may be received by a receive of
+// another. A sent signature may lack the hash of struct fields.
+func MessagesMatch(sent, expected uint64) bool {
+	return sent == expected || sent == 0 || expected == 0 || sent <= MessageKindMask && sent == expected&MessageKindMask
+}
+
+// DescribeMessage returns the element kind in a message signature for errors.
+func DescribeMessage(signature uint64) string {
+	kind := Kind(signature&MessageKindMask - 1)
+	if kind == Struct {
+		return fmt.Sprintf("structs of fields %x", signature>>messageKindBits)
+	}
+	return fmt.Sprintf("%v elements", kind)
+}
+
+// PackSigned returns a copy of the elements after their Signature, of SignatureSize bytes.
+func (b Buffer) PackSigned() []byte {
+	mem := make([]byte, SignatureSize+b.Size())
+	_, _ = binary.Encode(mem, binary.LittleEndian, b.Signature().Normalize()) // mem is long enough
+	b.Pack(mem[SignatureSize:])
+	return mem
+}
+
+// ErrUnsigned is the error of a message that was not packed by PackSigned.
+var ErrUnsigned = errors.New("message without type signature")
+
+// UnpackSigned unpacks a message that PackSigned has packed. It returns ErrSignature if the
+// elements differ in kind. Elements beyond the length of b are not unpacked.
+func (b Buffer) UnpackSigned(message []byte) error {
+	var sent Signature
+	if _, err := binary.Decode(message, binary.LittleEndian, &sent); err != nil {
+		return fmt.Errorf("%w: %d bytes", ErrUnsigned, len(message))
+	}
+	s := b.Signature()
+	sent.Count = min(sent.Count, s.Count) // truncation is another error
+	if err := s.Accept(sent); err != nil {
+		return err
+	}
+	b.Unpack(message[SignatureSize:])
+	return nil
 }
