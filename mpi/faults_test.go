@@ -85,6 +85,9 @@ var programFaults = map[string]struct {
 			return err
 		}
 		err = recovered(func() error { _, err := r.WaitContext(boomContext{context.Background()}); return err })
+		if entered := c.Barrier(); entered != nil { // the message must not arrive before the wait
+			return entered
+		}
 		if sent := c.Send(mpi.Of([]int64{1}), 1-c.Rank(), 7); sent != nil {
 			return sent
 		}
