@@ -37,7 +37,7 @@
 //	the call, or the next one, returns ErrMismatch
 //
 // With Options.Check the ranks exchange the arguments (record.go) before they execute a call
-// (check.go). A Job finds the communicator of a message in its table (table.go), and the ranks of a new
-// communicator agree on its context id by calls (contextid.go). describe.go
-// describes the waits and the messages of calls for the deadlock detector.
+// (check.go). A Job finds the communicator of a message in its table (table.go). The ranks of a new
+// communicator agree on its context id by calls (contextid.go). describe.go describes the waits and
+// the messages of calls for the deadlock detector.
 package collective
