@@ -27,9 +27,9 @@ type Comm struct {
 // context id; it is nil if the communicator cannot be freed.
 func (j *job) newComm(name string, id uint32, ranks []int, rank, size int, release func()) *Comm {
 	c := &Comm{world: j}
-	c.base.Init(j.eng, id, name, ranks, rank, size)
-	shares := size > 1 && !j.o.NoShared && j.placement.OnOneNode(size, c.base.WorldRank)
-	c.calls = j.calls.NewComm(&c.base, collective.Config{Processors: j.placement.CountProcessors(size, c.base.WorldRank), SharesNode: shares, Usable: c.checkUsable, Fail: c.fail, Release: release})
+	c.base.Init(j.Engine, id, name, ranks, rank, size)
+	shares := size > 1 && !j.o.NoShared && j.Placement.OnOneNode(size, c.base.WorldRank)
+	c.calls = j.Calls.NewComm(&c.base, collective.Config{Processors: j.Placement.CountProcessors(size, c.base.WorldRank), SharesNode: shares, Usable: c.checkUsable, Fail: c.fail, Release: release})
 	return c
 }
 

@@ -155,7 +155,7 @@ func (c *Comm) checkUsable() error {
 
 // checkUsable returns an error if the job is finalized.
 func (j *job) checkUsable() error {
-	if j.finalized.Load() {
+	if j.Ended.Load() {
 		return ErrFinalized
 	}
 	return nil

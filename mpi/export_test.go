@@ -16,13 +16,13 @@ import (
 )
 
 // LimitContexts reduces the number of context ids.
-func (w World) LimitContexts(n uint64) { w.world.calls.Contexts = collective.NewContextIDs(n) }
+func (w World) LimitContexts(n uint64) { w.world.Calls.Contexts = collective.NewContextIDs(n) }
 
 // Algorithms returns the algorithms that were chosen.
-func (w World) Algorithms() coll.Choices { return w.world.calls.Choices }
+func (w World) Algorithms() coll.Choices { return w.world.Calls.Choices }
 
 // Choose sets the algorithms of communicators created from now on.
-func (w World) Choose(ch coll.Choices) { w.world.calls.Choices = ch }
+func (w World) Choose(ch coll.Choices) { w.world.Calls.Choices = ch }
 
 // ProcessorsOf returns the number of processors of the ranks of a communicator.
 func ProcessorsOf(c *Comm) int { return c.calls.ProcessorCount() }
@@ -49,10 +49,10 @@ func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func())
 
 // Vanish ends the rank's communication without a message to the others.
 func (w World) Vanish() {
-	w.world.detector.Stop()
-	w.world.windows.Stop()
-	if w.world.dev != nil {
-		_ = w.world.dev.Close()
+	w.world.Detector.Stop()
+	w.world.Windows.Stop()
+	if w.world.Adapter != nil {
+		_ = w.world.Adapter.Close()
 		return
 	}
 	_ = w.base.Engine.Close(context.Background())
@@ -62,7 +62,7 @@ func (w World) Vanish() {
 const LostReason = "the test is over"
 
 // DepartEarly has the rank leave the job like a rank whose last barrier has failed.
-func (w World) DepartEarly(why error) { w.world.detector.AnnounceDeparture(why, w.world.o.GiveUp) }
+func (w World) DepartEarly(why error) { w.world.Detector.AnnounceDeparture(why, w.world.o.GiveUp) }
 
 // Unexpected polls the network once and returns the number of unexpected messages.
 func (w World) Unexpected() (n int) {
@@ -84,7 +84,7 @@ func (w World) Lose() {
 
 // SetAlarm sets the time after which a wait is reported without a request.
 func (w World) SetAlarm(d time.Duration) {
-	w.base.Engine.Do(func(*protocol.Core) { w.world.detector.Alarm = d })
+	w.base.Engine.Do(func(*protocol.Core) { w.world.Detector.Alarm = d })
 }
 
 // DetectorTimes returns the sample interval, the alarm time and the reply timeout of a
@@ -96,22 +96,22 @@ func DetectorTimes(o Options) (every, alarm, patience time.Duration) {
 
 // SetPatience sets the timeout for the states of other ranks.
 func (w World) SetPatience(d time.Duration) {
-	w.base.Engine.Do(func(*protocol.Core) { w.world.detector.ReplyTimeout = d })
+	w.base.Engine.Do(func(*protocol.Core) { w.world.Detector.ReplyTimeout = d })
 }
 
 // StopDetector stops the deadlock detector, so that this rank does not reply to queries.
-func (w World) StopDetector() { w.world.detector.Stop() }
+func (w World) StopDetector() { w.world.Detector.Stop() }
 
 // Raise raises the alarm of a wait at another rank than 0.
 func (w World) Raise() {
 	w.base.Engine.Do(func(core *protocol.Core) {
-		w.world.detector.SendPacket(core, 0, envelope.Header{Tag: deadlock.PacketAlarm}, nil)
+		w.world.Detector.SendPacket(core, 0, envelope.Header{Tag: deadlock.PacketAlarm}, nil)
 	})
 }
 
 // Address returns the address at which a rank listens on a net.
 func (w World) Address(net string, rank int) (string, error) {
-	return w.world.manager.Get(context.Background(), fmt.Sprintf("%s-%d", net, rank))
+	return w.world.Manager.Get(context.Background(), fmt.Sprintf("%s-%d", net, rank))
 }
 
 // Late returns the mismatch that was detected after its call had returned, and that the next call

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/softrnic/softrnic/mpi/internal/collective"
-	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/membership"
 )
 
 // Finalize leaves the job (MPI_Finalize). All ranks call it; it returns after all have called
@@ -32,7 +31,7 @@ func (w World) FinalizeContext(ctx context.Context) error {
 	if w.isNull() {
 		return w.fail("finalize", "", errNullComm)
 	}
-	if w.world.finalized.Load() {
+	if w.world.Ended.Load() {
 		return w.fail("finalize", "", ErrFinalized)
 	}
 	if ctx == nil {
@@ -47,85 +46,26 @@ const panicExitCode = 2
 // finalize is World.FinalizeContext.
 func (j *job) finalize(ctx context.Context) error {
 	j.self.freeAttrs()
-	stop := context.AfterFunc(ctx, j.eng.FailAll)
+	stop := context.AfterFunc(ctx, j.Engine.FailAll)
 	defer stop()
 	j.mu.Lock()
 	detached := j.detached
 	j.mu.Unlock()
 	_, sendErr := WaitAll(detached...)
-	fenced, err := j.synchronizeLast(ctx)
+	fenced, err := j.Synchronize(ctx, membership.LastCalls{
+		Name:    j.comm.Name(),
+		Barrier: func() error { return j.comm.runBlocking(collective.FinalizeOp()) },
+		Fail:    func(step string, err error) error { return j.comm.fail("finalize", step, err) },
+	})
 	if ended := context.Cause(ctx); ended != nil && err != nil {
-		return errors.Join(j.comm.fail("finalize", "", ended), j.releaseResources(context.WithoutCancel(ctx)))
+		return errors.Join(j.comm.fail("finalize", "", ended), j.Close(context.WithoutCancel(ctx)))
 	}
-	err = errors.Join(append([]error{err}, j.calls.LateMismatches("finalize")...)...)
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	err = errors.Join(append([]error{err}, j.Calls.LateMismatches("finalize")...)...)
+	ctx, cancel := context.WithTimeout(ctx, membership.StartTimeout)
 	defer cancel()
-	err = errors.Join(sendErr, err, j.releaseResources(ctx))
+	err = errors.Join(sendErr, err, j.Close(ctx))
 	if !fenced { // the process manager may not reply before the fence completes
 		return err
 	}
-	return errors.Join(err, j.manager.Finalize())
-}
-
-// synchronizeLast synchronizes the ranks for the last time, and reports whether no fence is
-// pending at the process manager. The flush makes all mismatches known to all ranks; the barrier
-// detects lost ranks, which the fence does not; the fence completes after the last packets of the
-// barrier have arrived.
-//
-// If the flush or the barrier fails, the rank does not join the fence, where the others wait for
-// it, but announces its departure.
-func (j *job) synchronizeLast(ctx context.Context) (fenced bool, err error) {
-	if err = j.detector.Flush(ctx, j.comm.Name()); err == nil {
-		err = j.comm.runBlocking(collective.FinalizeOp())
-	}
-	if ended := context.Cause(ctx); err != nil && ended != nil {
-		j.detector.AnnounceDeparture(ended, min(departTimeout, j.o.GiveUp))
-		return true, err
-	}
-	if err != nil {
-		j.detector.AnnounceDeparture(err, j.o.GiveUp)
-		return true, err
-	}
-	j.detector.Stop() // ranks that exit from now on are not failures
-	j.eng.FailAll()
-	err = j.waitLastFence(ctx)
-	return !errors.Is(err, ErrLost), err
-}
-
-// departTimeout is the maximum time to wait for the replies to the departure of a rank whose
-// context has ended.
-const departTimeout = time.Second
-
-// A fenceWait is the condition that the last fence is complete.
-type fenceWait struct {
-	done bool
-	err  error
-}
-
-// Ready implements engine.Waitable.
-func (f *fenceWait) Ready() bool { return f.done }
-
-// waitLastFence joins the last fence and handles packets of other ranks until it is complete:
-// the last packets of the last barrier have arrived at all ranks then. All ranks have made all
-// their calls and send no more liveness probes. If a rank has announced its departure, or does not
-// join within Options.GiveUp, the error is ErrLost.
-func (j *job) waitLastFence(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, j.o.GiveUp,
-		fmt.Errorf("%w: a rank has not arrived %v after the last barrier", ErrLost, j.o.GiveUp))
-	defer cancel()
-	ctx, cancelFence := context.WithCancelCause(ctx)
-	defer cancelFence(nil)
-	j.detector.OnDeparture(cancelFence)
-	f := &fenceWait{}
-	go func() {
-		err := j.manager.Fence(ctx)
-		j.eng.Do(func(*protocol.Core) { f.done, f.err = true, err })
-	}()
-	if err := j.eng.Wait(context.Background(), f); err != nil {
-		return err
-	}
-	if f.err != nil && ctx.Err() != nil {
-		return j.comm.fail("finalize", "fence", context.Cause(ctx))
-	}
-	return f.err
+	return errors.Join(err, j.Manager.Finalize())
 }

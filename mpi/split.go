@@ -60,7 +60,7 @@ func (c *Comm) SplitShared() (*Comm, error) {
 		return nil, c.fail("split-shared", "", errNullComm)
 	}
 	var mine []int
-	nodes := c.world.manager
+	nodes := c.world.Manager
 	for r := range c.base.Size {
 		if nodes.Node(c.base.WorldRank(r)) == nodes.Node(c.base.WorldRank(c.base.Rank)) {
 			mine = append(mine, r)
@@ -130,7 +130,7 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 	// The members use the contexts of c, with their ranks in the group, until they have an id.
 	var base comm.Comm
 	base.Init(c.base.Engine, c.base.ContextID, c.Name()+".group", slices.Clone(g.ranks), rank, len(members))
-	ctx, err := c.world.calls.NewGroup(&base, tag, c.world.checkUsable).AgreeContext("create-group", g.ranks)
+	ctx, err := c.world.Calls.NewGroup(&base, tag, c.world.checkUsable).AgreeContext("create-group", g.ranks)
 	if err != nil {
 		return nil, err
 	}

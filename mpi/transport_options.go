@@ -2,9 +2,14 @@ package mpi
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/adapter"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/fabric"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/hybrid"
 	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 	"github.com/softrnic/softrnic/mpi/internal/fabric/tcp"
 	"github.com/softrnic/softrnic/mpi/internal/fabric/ud"
@@ -117,6 +122,34 @@ func (o *Options) rdmaOptions() rdma.Options {
 func (o *Options) udOptions() ud.Options { return ud.Options(o.UD) }
 
 func (o *Options) tcpOptions() tcp.Options { return tcp.Options(o.TCP) }
+
+// openFabric opens the adapter, unless the transport is TCP, and returns the fabric of the rank.
+func (o *Options) openFabric(h fabric.Host, open func() (verbs.Device, error)) (fabric.Fabric, io.Closer, error) {
+	if o.Net == TCP {
+		f, err := tcp.New(h, o.Manager, o.tcpOptions())
+		return f, nil, err
+	}
+	if open == nil {
+		return nil, nil, fmt.Errorf("open is nil in a job of several ranks: %w", verbs.ErrInvalid)
+	}
+	dev, err := open()
+	if err == nil {
+		err = adapter.CheckDevice(dev)
+	}
+	if err != nil { // dev may be a typed nil, such as that of rnic.Open
+		return nil, nil, err
+	}
+	var f fabric.Fabric
+	switch o.transportsFor(o.Manager.Size()) {
+	case coll.ReliableConnections:
+		f, err = rdma.New(dev, h, o.Manager, o.rdmaOptions())
+	case coll.UnreliableDatagrams:
+		f, err = ud.New(dev, h, o.Manager, o.udOptions())
+	default:
+		f, err = hybrid.New(dev, h, o.Manager, hybrid.Options{Limit: o.RCLimit, RDMA: o.rdmaOptions(), UD: o.udOptions()})
+	}
+	return f, dev, err
+}
 
 // validate returns an error if a field is out of range. The zero value of a field is its default.
 func (o *Options) validate() error {

@@ -97,7 +97,7 @@ func (c *Comm) newWindow(m onesided.Memory) (*Win, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.world.windows.CreateWindow(&own.base, m, func(mine, theirs []byte) error { return c.Alltoall(Of(mine), Of(theirs)) })
+	w, err := c.world.Windows.CreateWindow(&own.base, m, func(mine, theirs []byte) error { return c.Alltoall(Of(mine), Of(theirs)) })
 	if err != nil {
 		_ = own.Free()
 		return nil, err
@@ -112,7 +112,7 @@ func (w *Win) Free() error {
 	if w.isNull() {
 		return w.fail("win-free", errNullWin)
 	}
-	freed, err := w.comm.world.windows.FreeWindow(w.w)
+	freed, err := w.comm.world.Windows.FreeWindow(w.w)
 	if freed {
 		err = errors.Join(err, w.comm.Free())
 	}
