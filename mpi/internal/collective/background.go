@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -19,8 +20,8 @@ type Background struct {
 func newBackground() *Background { return &Background{doneCh: make(chan struct{})} }
 
 // completeCall marks the call as done and wakes its waiters.
-func (b *Background) completeCall(c *Comm, err error) {
-	c.Engine.Do(func(*protocol.Core) { b.done, b.err = true, err })
+func (b *Background) completeCall(e *engine.Engine, err error) {
+	e.Do(func(*protocol.Core) { b.done, b.err = true, err })
 	close(b.doneCh)
 }
 

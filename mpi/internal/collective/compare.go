@@ -109,7 +109,7 @@ func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, signatu
 	c.mu.Lock()
 	known := c.log.lookup(number, c.seq&maxSeq)
 	var d *callMismatch
-	if known != nil && unexpected && (known.call != nil || !known.started) {
+	if known != nil && unexpected && (known.active != nil || !known.started) {
 		known.unexpected++
 	}
 	switch {
@@ -118,7 +118,7 @@ func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, signatu
 		known.rank, known.signature = uint32(rank), signature
 	case !known.signature.sameCall(signature):
 		d = &callMismatch{Number: number, Rank: uint32(rank), Other: known.rank, Signature: signature, OtherSignature: known.signature}
-	case unexpected && known.started && known.call == nil:
+	case unexpected && known.started && known.active == nil:
 		d = &callMismatch{Number: number, Rank: uint32(rank), Other: known.rank, Signature: signature, OtherSignature: known.signature, Expects: -1}
 	}
 	isNew := d != nil && c.log.recordMismatch(d, c.seq&maxSeq)
@@ -172,7 +172,7 @@ func (j *Job) handleCallProbe(from int, h *envelope.Header, payload []byte) erro
 	var mismatch *callMismatch
 	ended := false
 	if known != nil {
-		mismatch, ended = known.mismatch, known.started && known.call == nil
+		mismatch, ended = known.mismatch, known.started && known.active == nil
 	}
 	c.mu.Unlock()
 	switch {
@@ -197,12 +197,12 @@ func (j *Job) handleCallEnded(from int, h *envelope.Header, payload []byte) erro
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known := c.log.lookup(p.Number, c.seq&maxSeq); known != nil && known.call != nil {
+	if known := c.log.lookup(p.Number, c.seq&maxSeq); known != nil && known.active != nil {
 		list := []int{from}
-		if before := known.call.endedRanks.Load(); before != nil {
+		if before := known.active.endedRanks.Load(); before != nil {
 			list = append(list, *before...)
 		}
-		known.call.endedRanks.Store(&list)
+		known.active.endedRanks.Store(&list)
 	}
 	return nil
 }

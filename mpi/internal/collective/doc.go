@@ -38,6 +38,6 @@
 //
 // With Options.Check the ranks exchange the arguments (record.go) before they execute a call
 // (check.go). A Job finds the communicator of a message in its table (table.go). The ranks of a new
-// communicator agree on its context id by calls (contextid.go). describe.go describes the waits and
+// communicator agree on its context id by calls (agree.go). describe.go describes the waits and
 // the messages of calls for the deadlock detector.
 package collective

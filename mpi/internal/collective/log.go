@@ -25,7 +25,7 @@ type knownCall struct {
 	started    bool // started at this rank: signature is ours; else it is that of the first rank heard of
 	rank       uint32
 	signature  callSignature
-	call       *comparedCall // in progress at this rank, or nil
+	active     *comparedCall // in progress at this rank, or nil
 	unexpected int           // number of its messages that arrived before their receive
 	mismatch   *callMismatch
 }
@@ -44,7 +44,7 @@ func (l *callLog) lookup(number, last uint32) *knownCall {
 	switch ahead := (number - last) & maxSeq; {
 	case known.number == number && (known.started || known.signature != 0 || known.mismatch != nil):
 		return known
-	case ahead > 0 && ahead < recentCalls && known.call == nil:
+	case ahead > 0 && ahead < recentCalls && known.active == nil:
 		*known = knownCall{number: number}
 		return known
 	}
@@ -56,7 +56,7 @@ func (l *callLog) lookup(number, last uint32) *knownCall {
 func (l *callLog) recordStart(k *comparedCall, rank int) (mismatch *callMismatch, isNew bool) {
 	number := k.number
 	known := &l.recent[number%recentCalls]
-	if known.call != nil && known.number != number {
+	if known.active != nil && known.number != number {
 		if l.older == nil {
 			l.older = map[uint32]*knownCall{}
 		}
@@ -64,7 +64,7 @@ func (l *callLog) recordStart(k *comparedCall, rank int) (mismatch *callMismatch
 		l.older[known.number] = &kept
 	}
 	early := *known
-	*known = knownCall{number: number, started: true, rank: uint32(rank), signature: k.signature, call: k}
+	*known = knownCall{number: number, started: true, rank: uint32(rank), signature: k.signature, active: k}
 	if early.number != number || early.started {
 		return nil, false
 	}
@@ -81,11 +81,11 @@ func (l *callLog) recordStart(k *comparedCall, rank int) (mismatch *callMismatch
 func (l *callLog) recordEnd(k *comparedCall, err error) (leftover bool) {
 	number := k.number
 	known := &l.recent[number%recentCalls]
-	if known.call != k {
+	if known.active != k {
 		delete(l.older, number)
 		return false
 	}
-	if known.call = nil; err == nil {
+	if known.active = nil; err == nil {
 		l.lateMismatch = cmp.Or(l.lateMismatch, known.mismatch)
 	} else if known.mismatch == nil {
 		known.mismatch = &callMismatch{Number: number}
@@ -104,10 +104,10 @@ func (l *callLog) recordMismatch(d *callMismatch, last uint32) bool {
 		return false
 	}
 	known.mismatch = d
-	if known.call != nil {
-		known.call.mismatch.Store(d)
+	if known.active != nil {
+		known.active.mismatch.Store(d)
 	}
-	if known.started && (known.call == nil || known.call.persistent) { // a persistent call may be inactive
+	if known.started && (known.active == nil || known.active.persistent) { // a persistent call may be inactive
 		l.lateMismatch = d
 	}
 	return true

@@ -279,11 +279,11 @@ func (s callSignature) String() string {
 }
 
 // describeMismatch describes the difference of the calls of two ranks.
-func describeMismatch(rank int, call callSignature, other int, theirs callSignature) string {
-	if call.callNumber() != theirs.callNumber() {
-		return fmt.Sprintf("rank %d calls %v, rank %d %v", rank, call, other, theirs)
+func describeMismatch(rank int, ours callSignature, other int, theirs callSignature) string {
+	if ours.callNumber() != theirs.callNumber() {
+		return fmt.Sprintf("rank %d calls %v, rank %d %v", rank, ours, other, theirs)
 	}
-	mine, others := call.describeFields(), theirs.describeFields()
+	mine, others := ours.describeFields(), theirs.describeFields()
 	var here, there []string
 	for i := range mine {
 		if mine[i] != others[i] && mine[i] != "" && others[i] != "" {
@@ -293,5 +293,5 @@ func describeMismatch(rank int, call callSignature, other int, theirs callSignat
 	if here == nil {
 		here, there = []string{"other arguments"}, []string{"others"}
 	}
-	return fmt.Sprintf("rank %d calls %s with %s, rank %d with %s", rank, call.Name(), strings.Join(here, ", "), other, strings.Join(there, ", "))
+	return fmt.Sprintf("rank %d calls %s with %s, rank %d with %s", rank, ours.Name(), strings.Join(here, ", "), other, strings.Join(there, ", "))
 }

@@ -22,7 +22,7 @@ func (c *Comm) Start(o *Op) (*Background, error) {
 		err := errNoReturn
 		defer func() { // also if a function of the program calls runtime.Goexit
 			c.endCall(k, err)
-			b.completeCall(c, err)
+			b.completeCall(c.Engine, err)
 		}()
 		if err = k.runBlocking(); err != nil {
 			err = c.fail(k.op.Name(), k.op.RootText(), err)
@@ -70,7 +70,7 @@ func (p *Persistent) Start() (*Background, error) {
 				k.cancelReceives()
 			}
 			k.releaseBuffers()
-			b.completeCall(k.comm, err)
+			b.completeCall(k.comm.Engine, err)
 		}()
 		if cause = k.executeAlgorithm(); cause == nil {
 			err = nil
