@@ -65,7 +65,7 @@ func (b *boardCall) EndRound() error {
 	bad := &b.net.mismatch
 	for r := 0; r < b.net.comm.Size && bad.Load() == nil; r++ {
 		if b.board.HasShown(r) {
-			_ = b.compareSignature(r) // call.executeAlgorithm returns the mismatch
+			_ = b.compareSignature(r) // execution.executeAlgorithm returns the mismatch
 		}
 	}
 	b.board.EndRound()

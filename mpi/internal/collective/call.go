@@ -6,9 +6,9 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// call is a collective call in progress: the state of the algorithm, its messages and scratch
-// memory. A communicator recycles its calls.
-type call struct {
+// execution is a collective call in progress: the state of its algorithm, its messages and scratch
+// memory. A communicator recycles it.
+type execution struct {
 	callNet
 	alg     coll.Call
 	reducer coll.Reduction
@@ -19,9 +19,9 @@ type call struct {
 	packed               [][]byte // scratch memory of packed buffers
 }
 
-// newCall allocates a call.
-func (c *Comm) newCall() *call {
-	k := &call{}
+// newCall allocates the state of a call.
+func (c *Comm) newCall() *execution {
+	k := &execution{}
 	k.comm = c
 	k.alg = coll.Call{Net: &k.callNet, Memory: &k.scratch, Choices: c.job.Choices, Processors: c.processors}
 	k.reducer.Reduce = func(inout, in []byte) error { return k.op.reduceOp.Apply(k.op.reduceBuffer().Kind(), inout, in) }
@@ -34,7 +34,7 @@ const maxIdleCalls = 16
 // beginCall starts a call: it validates the arguments and takes the next sequence number. With
 // Options.Check a call with invalid arguments is started, too, so that the other ranks learn of
 // it.
-func (c *Comm) beginCall(o *Op) (*call, error) {
+func (c *Comm) beginCall(o *Op) (*execution, error) {
 	if c == nil {
 		return nil, comm.ErrNull
 	}
@@ -49,7 +49,7 @@ func (c *Comm) beginCall(o *Op) (*call, error) {
 		c.mu.Unlock()
 		return nil, comm.ErrFreed
 	}
-	var k *call
+	var k *execution
 	if n := len(c.idleCalls) - 1; n >= 0 {
 		k = c.idleCalls[n]
 		c.idleCalls = c.idleCalls[:n]
@@ -89,7 +89,7 @@ func (c *Comm) beginCall(o *Op) (*call, error) {
 
 // endCall ends a call. A failed call is not recycled, because its messages may still be in
 // flight.
-func (c *Comm) endCall(k *call, err error) {
+func (c *Comm) endCall(k *execution, err error) {
 	if k.op.isQueued() && c.callQueue.remove(&k.comparedCall) {
 		c.Engine.Do(func(*protocol.Core) {}) // wakes the next call
 	}
@@ -117,7 +117,7 @@ func (c *Comm) endCall(k *call, err error) {
 }
 
 // releaseBuffers drops the references to the program's buffers and recycles the scratch memory.
-func (k *call) releaseBuffers() {
+func (k *execution) releaseBuffers() {
 	clear(k.sends)
 	clear(k.recvs)
 	for _, b := range k.packed {

@@ -11,7 +11,7 @@ import (
 )
 
 // checkAgreement compares the call with those of the other ranks, if Options.Check is set.
-func (k *call) checkAgreement() error {
+func (k *execution) checkAgreement() error {
 	c := k.comm
 	if !c.job.Check {
 		return nil
@@ -34,7 +34,7 @@ func (k *call) checkAgreement() error {
 }
 
 // allgatherRecords exchanges one record of each rank.
-func allgatherRecords[T any](k *call, mine *T) ([]T, error) {
+func allgatherRecords[T any](k *execution, mine *T) ([]T, error) {
 	all := make([]T, k.comm.Size)
 	send, err := binary.Append(nil, binary.LittleEndian, mine)
 	if err != nil {
@@ -49,7 +49,7 @@ func allgatherRecords[T any](k *call, mine *T) ([]T, error) {
 }
 
 // compareRecords returns an ErrMismatch if the ranks have different records.
-func (k *call) compareRecords(mine *callRecord) error {
+func (k *execution) compareRecords(mine *callRecord) error {
 	all, err := allgatherRecords(k, mine)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ type blockMismatch struct {
 
 // compareBlocks returns an ErrMismatch at all ranks if a rank sends another the wrong type or
 // number of elements.
-func (k *call) compareBlocks() error {
+func (k *execution) compareBlocks() error {
 	n := k.comm.Size
 	sent, expected := make([]datatype.Signature, n), make([]datatype.Signature, n)
 	for r := range n {

@@ -51,13 +51,13 @@ type Comm struct {
 	fail       func(op, args string, err error) error
 
 	mu             sync.Mutex
-	seq            uint32  // sequence number of the last call
-	callCount      uint64  // number of calls that have started
-	log            callLog // calls that are compared with those of other ranks
-	lastCall       string  // name of the last call
-	idleCalls      []*call // free list
-	activeCalls    int     // number of calls in progress
-	releaseContext func()  // returns the context id
+	seq            uint32       // sequence number of the last call
+	callCount      uint64       // number of calls that have started
+	log            callLog      // calls that are compared with those of other ranks
+	lastCall       string       // name of the last call
+	idleCalls      []*execution // free list
+	activeCalls    int          // number of calls in progress
+	releaseContext func()       // returns the context id
 
 	sharedMemory sharedMemory
 	callQueue    callQueue

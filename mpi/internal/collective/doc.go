@@ -14,7 +14,7 @@
 //
 //	Op          op.go, blocks.go, neighbor.go   the arguments
 //	 v          validate.go                     an error before anything is sent
-//	call        call.go                         sequence number, signature, scratch memory
+//	execution   call.go                         sequence number, signature, scratch memory
 //	 |          start.go                        in a goroutine: Comm.Start, Persistent.Start
 //	 v          execute.go                      contiguous bytes, and the result
 //	coll.Call   mpi/internal/coll               the algorithm

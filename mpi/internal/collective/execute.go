@@ -31,7 +31,7 @@ func (c *Comm) RunAs(op string, o Op, args ...any) error {
 }
 
 // runBlocking compares the call with those of the other ranks if Options.Check is set, and executes it.
-func (k *call) runBlocking() error {
+func (k *execution) runBlocking() error {
 	if err := k.checkAgreement(); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (k *call) runBlocking() error {
 }
 
 // executeAlgorithm runs the algorithm on contiguous memory and unpacks the result.
-func (k *call) executeAlgorithm() error {
+func (k *execution) executeAlgorithm() error {
 	o := &k.op
 	if err := k.resultError(nil); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (k *call) executeAlgorithm() error {
 
 // resultError joins the error of an algorithm with the mismatch found in the call: a rank that
 // knows of the mismatch may have left the job.
-func (k *call) resultError(err error) error {
+func (k *execution) resultError(err error) error {
 	mismatch := k.mismatch.Load()
 	if mismatch == nil {
 		return err
@@ -92,7 +92,7 @@ func (k *call) resultError(err error) error {
 }
 
 // runAlgorithm runs the collective on contiguous memory.
-func (k *call) runAlgorithm(send, recv []byte) error {
+func (k *execution) runAlgorithm(send, recv []byte) error {
 	o, d, rank := &k.op, &k.alg, k.comm.Rank
 	if o.grid != nil {
 		return k.exchangeBlocks(o.grid, o.collective, send, recv)
@@ -152,7 +152,7 @@ func (k *call) runAlgorithm(send, recv []byte) error {
 }
 
 // runReduction runs a reduction on contiguous memory.
-func (k *call) runReduction(send, recv []byte) error {
+func (k *execution) runReduction(send, recv []byte) error {
 	o, d := &k.op, &k.alg
 	if o.inPlace {
 		send = recv
@@ -178,7 +178,7 @@ func (k *call) runReduction(send, recv []byte) error {
 }
 
 // runAlltoallw executes Alltoallw.
-func (k *call) runAlltoallw() error {
+func (k *execution) runAlltoallw() error {
 	o := &k.op
 	k.sends, k.recvs = k.sends[:0], k.recvs[:0]
 	for _, b := range o.recvs {
@@ -202,7 +202,7 @@ func (k *call) runAlltoallw() error {
 
 // contiguousBytes returns the memory of a contiguous buffer, or a packed copy. Receive buffers
 // are packed as well, because a call may not write all of them.
-func (k *call) contiguousBytes(b datatype.Buffer) []byte {
+func (k *execution) contiguousBytes(b datatype.Buffer) []byte {
 	if mem, ok := b.Contiguous(); ok {
 		return mem
 	}
@@ -220,7 +220,7 @@ func unpackBuffer(b datatype.Buffer, mem []byte) {
 }
 
 // rankBlock returns the block of a rank in memory of equal blocks.
-func (k *call) rankBlock(mem []byte, rank int) []byte {
+func (k *execution) rankBlock(mem []byte, rank int) []byte {
 	n := len(mem) / k.comm.Size
 	return mem[rank*n:][:n:n]
 }

@@ -34,7 +34,7 @@ func (c *Comm) Start(o *Op) (*Background, error) {
 // Persistent is a call that is started repeatedly. Its messages have a tag of their own, so
 // it may be started in any order among the other calls of its communicator.
 type Persistent struct {
-	call   *call
+	call   *execution
 	broken error // of an earlier start
 }
 
