@@ -1,13 +1,8 @@
 package mpi
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"slices"
-
-	"github.com/softrnic/softrnic/mpi/internal/collective"
-	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // Group is an ordered set of ranks of a job (MPI_Group). It is immutable and needs no
@@ -264,39 +259,10 @@ func (c *Comm) Create(g *Group) (*Comm, error) {
 	if err != nil {
 		return nil, c.rejectCollective(op, err)
 	}
-	if err := c.compareGroups(op, members); err != nil {
+	if err := c.callState().AgreeGroup(op, members); err != nil {
 		return nil, c.fail(op, "", err)
 	}
 	return c.deriveComm(op, c.Name()+".create", members)
-}
-
-// compareGroups returns an ErrMismatch at all ranks unless the members of each group given to
-// Create have given the same group. Different groups are allowed at different ranks (MPI 4.1,
-// 7.4.2).
-func (c *Comm) compareGroups(op string, members []int) error {
-	type group struct{ hash, size, member uint64 }
-	h := fnv.New64a()
-	for _, m := range members {
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(m)))
-	}
-	mine := group{hash: h.Sum64(), size: uint64(len(members))}
-	if slices.Contains(members, c.base.Rank) {
-		mine.member = 1
-	}
-	all := make([]group, c.base.Size)
-	if err := c.callState().RunAs(op, collective.AllgatherOp(datatype.Structs([]group{mine}), datatype.Structs(all))); err != nil {
-		return err
-	}
-	given := map[group]uint64{} // number of members that gave the group
-	for _, g := range all {
-		given[group{g.hash, g.size, 1}] += g.member
-	}
-	for r, g := range all {
-		if n := given[group{g.hash, g.size, 1}]; n != g.size {
-			return fmt.Errorf("%w: rank %d gave a group of %d ranks, but only %d of them gave the same", ErrMismatch, r, g.size, n)
-		}
-	}
-	return nil
 }
 
 // membersOf returns the ranks in c of the ranks of a group.

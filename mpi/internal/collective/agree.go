@@ -1,9 +1,13 @@
 package collective
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"slices"
 
+	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
@@ -49,4 +53,33 @@ func (c *Comm) AgreeContext(op string, args ...any) (Context, error) {
 			ticket = reserve(highest)
 		}
 	}
+}
+
+// AgreeGroup returns an ErrMismatch at all ranks unless the members of each group, all ranks of c,
+// have given the same group. Ranks may give different groups (MPI 4.1, 7.4.2). op names the call in
+// errors.
+func (c *Comm) AgreeGroup(op string, members []int) error {
+	type group struct{ hash, size, member uint64 }
+	h := fnv.New64a()
+	for _, m := range members {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(m)))
+	}
+	mine := group{hash: h.Sum64(), size: uint64(len(members))}
+	if slices.Contains(members, c.Rank) {
+		mine.member = 1
+	}
+	all := make([]group, c.Size)
+	if err := c.RunAs(op, AllgatherOp(datatype.Structs([]group{mine}), datatype.Structs(all))); err != nil {
+		return err
+	}
+	given := map[group]uint64{} // number of members that gave the group
+	for _, g := range all {
+		given[group{g.hash, g.size, 1}] += g.member
+	}
+	for r, g := range all {
+		if n := given[group{g.hash, g.size, 1}]; n != g.size {
+			return fmt.Errorf("%w: rank %d gave a group of %d ranks, but only %d of them gave the same", coll.ErrMismatch, r, g.size, n)
+		}
+	}
+	return nil
 }
