@@ -213,3 +213,16 @@ func (t *channelTable) probePeers(p *Process) {
 		}
 	}
 }
+
+// progressChannels returns pending credits and makes progress on the channels. p.mu must be held.
+func (p *Process) progressChannels() {
+	if p.closed {
+		return
+	}
+	if len(p.channels.creditsDue) > 0 {
+		p.channels.flushCredits()
+		p.flushPosted()
+	}
+	p.channels.progressActive(p)
+	p.flushPosted()
+}

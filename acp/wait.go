@@ -30,19 +30,6 @@ func (p *Process) pollProgress() {
 	}
 }
 
-// progressChannels returns pending credits and makes progress on the channels. p.mu must be held.
-func (p *Process) progressChannels() {
-	if p.closed {
-		return
-	}
-	if len(p.channels.creditsDue) > 0 {
-		p.channels.flushCredits()
-		p.flushPosted()
-	}
-	p.channels.progressActive(p)
-	p.flushPosted()
-}
-
 // Progress makes progress on operations and channels without blocking, for programs that poll memory.
 func (p *Process) Progress() {
 	if p.isNull() {

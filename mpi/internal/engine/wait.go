@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/progress"
+)
+
+// A Waitable is a condition that a goroutine waits for. Ready is called with the lock
+// held.
+type Waitable = progress.Waitable
+
+// Test reports whether w is ready. If it is not, Test polls the network once.
+func (e *Engine) Test(w Waitable) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !w.Ready() && !e.closed {
+		start := e.pollStats.startTest()
+		e.progress.Poll()
+		if !w.Ready() {
+			e.pollStats.recordFailedTest(w, start)
+			return false
+		}
+	} else if e.closed {
+		return w.Ready()
+	}
+	e.lastOp.Calls++
+	return true
+}
+
+// Wait blocks until w is ready or ctx ends, and returns the error of ctx in the latter
+// case. w may be ready even then.
+func (e *Engine) Wait(ctx context.Context, w Waitable) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lastOp.Calls++
+	if w.Ready() {
+		e.progress.Notify()
+		return nil
+	}
+	a := e.newActiveWait(w)
+	defer e.endWait(a)
+	if err := e.progress.Wait(ctx, a); err != nil {
+		return err
+	}
+	if !w.Ready() {
+		return ErrClosed
+	}
+	return nil
+}
+
+// An activeWait is a call of Wait in progress. It is ready when its target is, or when
+// the engine is closed.
+type activeWait struct {
+	e *Engine
+	ActiveWait
+}
+
+// Ready implements Waitable.
+func (a *activeWait) Ready() bool { return a.Target.Ready() || a.e.closed }
+
+// newActiveWait adds a wait to the current ones.
+func (e *Engine) newActiveWait(w Waitable) *activeWait {
+	a := &activeWait{e: e}
+	if n := len(e.spare); n > 0 {
+		a, e.spare = e.spare[n-1], e.spare[:n-1]
+	}
+	e.waits++
+	a.ActiveWait = ActiveWait{e.waits, w}
+	e.active = append(e.active, a)
+	return a
+}
+
+// endWait removes a wait from the current ones.
+func (e *Engine) endWait(a *activeWait) {
+	i := slices.Index(e.active, a)
+	e.active = slices.Delete(e.active, i, i+1)
+	e.snapshot.removeWait(a.ID)
+	a.Target = nil
+	e.spare = append(e.spare, a)
+}
+
+// source is the fabric as the progress engine's Source.
+type source Engine
+
+// Prepare implements progress.Source.
+func (s *source) Prepare(w progress.Waitable) {
+	if a, ok := w.(*activeWait); ok {
+		s.snapshot.recordStack(a.ID)
+	}
+	if s.fab != nil {
+		s.fab.Flush()
+	}
+}
+
+// Poll implements progress.Source.
+func (s *source) Poll() bool { return s.fab != nil && s.fab.Poll() }
+
+// Block implements progress.Source. A fabric that fails ends the requests, and so
+// the waits for them.
+func (s *source) Block(ctx context.Context) error {
+	if s.fab == nil {
+		<-ctx.Done()
+	} else {
+		_ = s.fab.Block(ctx)
+	}
+	return nil
+}
+
+// idleInterval is the time without a poll after which PollWhenIdle polls.
+const idleInterval = 2 * time.Millisecond
+
+// PollWhenIdle leads when no other goroutine has polled or waited for idleInterval,
+// until ctx ends, so that handlers run while the program computes. A goroutine that comes
+// to wait takes over. It is called by one goroutine, which must have returned before
+// Close is called.
+func (e *Engine) PollWhenIdle(ctx context.Context) {
+	if e.fab != nil {
+		e.progress.RunIdle(ctx, idleInterval)
+	}
+}
