@@ -24,17 +24,20 @@ const cautiousMessages = 256
 // that acknowledgement can be deferred.
 func (c *Core) wantsAck(w *sendWQE, last, fillsWindow bool) bool {
 	every := uint32(min(maxWithoutAckReq, max(1, c.window.Size()/4/int(c.mtu))))
-	cautious := c.cautious > 0
-	if cautious && last {
+	return fillsWindow || c.forceAckReq || c.sinceAckReq+1 >= every || last && (c.cautious > 0 || !c.ackDeferrable(w))
+}
+
+// recordAckReq records whether a packet that was built requests an acknowledgement. last
+// is set for the last packet of a message.
+func (c *Core) recordAckReq(last, ackReq bool) {
+	if last && c.cautious > 0 {
 		c.cautious--
 	}
-	if fillsWindow || c.forceAckReq || c.sinceAckReq+1 >= every || last && (cautious || !c.ackDeferrable(w)) {
-		c.forceAckReq = false
-		c.sinceAckReq = 0
-		return true
+	if ackReq {
+		c.forceAckReq, c.sinceAckReq = false, 0
+	} else {
+		c.sinceAckReq++
 	}
-	c.sinceAckReq++
-	return false
 }
 
 // ackDeferrable reports whether the acknowledgement of w is not urgent: the

@@ -16,7 +16,7 @@ var completionOp = [...]verbs.WCOpcode{
 // completeHead removes w, the head of the send queue, and completes it
 // successfully.
 func (c *Core) completeHead(w *sendWQE) {
-	if c.transport.countsMessage(w) {
+	if w.consumesRecv() || c.countsWrites && !w.isLocal() {
 		c.counters.RDMASends++
 	}
 	if w.flags&verbs.SendSignaled != 0 || c.signalAll {

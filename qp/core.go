@@ -52,6 +52,7 @@ type Core struct {
 	state     verbs.QPState
 
 	signalAll    bool
+	countsWrites bool // writes count as messages that were sent (UC)
 	noCredits    bool
 	confirmSends bool
 	attr         verbs.QPAttr
@@ -150,7 +151,7 @@ func (c *Core) chooseTransport(cfg Config) {
 	case verbs.RC:
 		c.class, c.transport, c.confirmSends = wire.ClassRC, rc{c}, false
 	case verbs.UC:
-		c.class, c.transport = wire.ClassUC, uc{unreliable{c}}
+		c.class, c.transport, c.countsWrites = wire.ClassUC, uc{unreliable{c}}, true
 	default:
 		c.class, c.transport, c.maxMessage = wire.ClassUD, ud{unreliable{c}}, uint64(c.portMTU)
 		switch {

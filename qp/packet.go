@@ -19,9 +19,12 @@ func (c *Core) HandlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
 	if !acceptsPackets(c.state) {
 		return wire.DropQPState
 	}
-	if d := c.transport.checkPacket(p); d != wire.DropNone {
-		return d
-	}
+	return c.transport.handlePacket(now, p)
+}
+
+// recordPacket counts a packet that has passed the checks, and reports whether it met
+// congestion on its way (ECN).
+func (c *Core) recordPacket(now reliability.Time, p *wire.Packet) (congested bool) {
 	c.counters.RcvdPkts++
 	c.peerSeen = true
 	var syndrome uint8
@@ -29,14 +32,12 @@ func (c *Core) HandlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
 		syndrome = uint8(p.AETH().Syndrome)
 	}
 	c.recorder.addPacket(now, false, p.BTH.Opcode, p.BTH.PSN, syndrome)
-	if congestionMarked(p) {
-		c.counters.ECNMarked++
+	if p.TOS&ecnMask != ecnCE && !p.BTH.FECN {
+		return false
 	}
-	return c.transport.handlePacket(now, p)
+	c.counters.ECNMarked++
+	return true
 }
-
-// congestionMarked reports whether a packet met congestion on its way (ECN).
-func congestionMarked(p *wire.Packet) bool { return p.TOS&ecnMask == ecnCE || p.BTH.FECN }
 
 // Deadline returns the time when Advance must be called next, or 0 for never.
 func (c *Core) Deadline() reliability.Time { return c.transport.deadline() }

@@ -6,6 +6,7 @@ import (
 	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
 )
 
 // MaxMessage is the maximum message length in bytes (IBTA volume 1, 9.4.1).
@@ -32,8 +33,8 @@ func (c *Core) PostSend(now reliability.Time, wrs []verbs.SendWR) (int, error) {
 	return len(wrs), nil
 }
 
-// postSend queues a request in the send queue.
-func (c *Core) postSend(wr *verbs.SendWR) error {
+// postSend queues a request in the send queue. path is that of a datagram, else nil.
+func (c *Core) postSend(wr *verbs.SendWR, path *wire.Path) error {
 	if c.sq.full() {
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrQueueFull}
 	}
@@ -47,17 +48,13 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 	if err != nil {
 		return err
 	}
-	route, err := c.transport.datagramPath(wr)
-	if err != nil {
-		return err
-	}
 	inline := wr.Flags&verbs.SendInline != 0 && !isLocal(wr.Opcode)
 	i := c.sq.push(inline)
 	w := c.sq.wqeAt(i)
 	*w = sendWQE{
 		id: wr.WRID, op: wr.Opcode, flags: wr.Flags, length: n, immInv: wr.Imm,
 		rkey: wr.RKey, remote: wr.RemoteAddr, operand: wr.CompareAdd, swap: wr.Swap,
-		path: route, qpn: wr.RemoteQPN, qkey: wr.RemoteQKey,
+		path: path, qpn: wr.RemoteQPN, qkey: wr.RemoteQKey,
 	}
 	if wr.Opcode == verbs.WRSendWithInv || wr.Opcode == verbs.WRLocalInv {
 		w.immInv = wr.InvKey

@@ -10,15 +10,12 @@ import (
 // (requester.go, response.go, responder.go).
 type rc struct{ *Core }
 
-func (t rc) postRequest(wr *verbs.SendWR) error             { return t.postSend(wr) }
-func (t rc) datagramPath(*verbs.SendWR) (*wire.Path, error) { return nil, nil }
-func (t rc) countsMessage(w *sendWQE) bool                  { return w.consumesRecv() }
-func (t rc) inFlight() int                                  { return t.unackedBytes() }
-func (t rc) hasOutstanding() bool                           { return false }
-func (t rc) checkPacket(p *wire.Packet) wire.Drop           { return t.checkConnected(p) }
-func (t rc) afterFailure(now reliability.Time)              { t.setState(now, sErr) }
-func (t rc) flush()                                         {}
-func (t rc) reset()                                         {}
+func (t rc) postRequest(wr *verbs.SendWR) error { return t.postSend(wr, nil) }
+func (t rc) inFlight() int                      { return t.unackedBytes() }
+func (t rc) hasOutstanding() bool               { return false }
+func (t rc) afterFailure(now reliability.Time)  { t.setState(now, sErr) }
+func (t rc) flush()                             {}
+func (t rc) reset()                             {}
 
 // mayStart implements transport: w waits for a credit.
 func (t rc) mayStart(w *sendWQE) bool {
@@ -51,25 +48,18 @@ func (t rc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
 		t.forceAckReq = true // send one more packet to get an acknowledgement, so that the window moves
 	}
 	fillsWindow := !t.window.Allows(inFlight+int(n)+PacketCost, int(t.mtu)+PacketCost)
-	b, info, o := t.buildData(now, out, w, !t.next.Less(t.top))
+	last := off+n == w.length
+	ackReq := t.wantsAck(w, last, fillsWindow)
+	info, o := t.buildData(now, out, w, off, n, ackReq, !t.next.Less(t.top))
 	if o != sent {
 		return o
 	}
-	last := off+n == w.length
-	ackReq := t.wantsAck(w, last, fillsWindow)
-	if ackReq {
-		b[8] |= 1 << 7 // BTH.AckReq
-	}
+	t.recordAckReq(last, ackReq)
 	if t.splitsWrite(w) && !t.next.Less(t.top) {
 		t.credits.StartMessage(last && w.op == verbs.WRRDMAWriteWithImm)
 	}
 	t.onPacketSent(now, w, info.Opcode, 1, ackReq)
 	return sent
-}
-
-// onSent implements transport.
-func (t rc) onSent(now reliability.Time, w *sendWQE, psn wire.PSN, ackReq bool) {
-	t.retry.OnSent(now, ackReq, &t.rtt)
 }
 
 // onSendRefused implements transport.
@@ -85,6 +75,9 @@ func (t rc) onSendRefused(now reliability.Time, bth wire.BTH, info *wire.Info, r
 
 // handlePacket implements transport.
 func (t rc) handlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
+	if d := t.checkConnected(p); d != wire.DropNone {
+		return d
+	}
 	switch {
 	case t.handleConnected(now, p):
 		return wire.DropNone

@@ -112,11 +112,9 @@ func (c *Core) startRequest(w *sendWQE) bool {
 // application's memory without a copy.
 const minZeroCopy = 2048
 
-// buildData builds one packet of a SEND or WRITE, which requests no acknowledgement. If
-// zeroCopy is set, out may refer to the application's memory.
-func (c *Core) buildData(now reliability.Time, out Out, w *sendWQE, zeroCopy bool) (b []byte, info *wire.Info, o outcome) {
-	off := uint32(c.next.Sub(w.first)) * c.mtu
-	n := min(c.mtu, w.length-off)
+// buildData builds the packet of a SEND or WRITE with n bytes from off. If zeroCopy is set, out
+// may refer to the application's memory.
+func (c *Core) buildData(now reliability.Time, out Out, w *sendWQE, off, n uint32, ackReq, zeroCopy bool) (*wire.Info, outcome) {
 	last := off+n == w.length
 	write := w.op == verbs.WRRDMAWrite || w.op == verbs.WRRDMAWriteWithImm
 	op := wire.OpSend
@@ -125,7 +123,7 @@ func (c *Core) buildData(now reliability.Time, out Out, w *sendWQE, zeroCopy boo
 	}
 	imm := last && (w.op == verbs.WRSendWithImm || w.op == verbs.WRRDMAWriteWithImm)
 	split := c.splitsWrite(w)
-	info = wire.Compose(c.class, op, off == 0 || split, last || split, imm, last && w.op == verbs.WRSendWithInv).Info()
+	info := wire.Compose(c.class, op, off == 0 || split, last || split, imm, last && w.op == verbs.WRSendWithInv).Info()
 	pad := wire.PadFor(int(n))
 	total := info.HeaderLen + int(n) + pad + wire.ICRCLen
 
@@ -133,14 +131,15 @@ func (c *Core) buildData(now reliability.Time, out Out, w *sendWQE, zeroCopy boo
 	if w.inline == 0 {
 		var m memFault
 		if src, m = c.resolveSource(c.sq.sglAt(c.cur), off, n); !m.ok() {
-			return nil, nil, c.failSource(now, w, m)
+			return nil, c.failSource(now, w, m)
 		}
 	}
+	var b []byte
 	zeroCopy = zeroCopy && len(src) >= minZeroCopy && pad == 0
 	if zeroCopy {
 		if off%probeAhead == 0 {
 			if m := c.probeSource(&c.sq.sglAt(c.cur)[0], off, w.length); !m.ok() {
-				return nil, nil, c.failSource(now, w, m)
+				return nil, c.failSource(now, w, m)
 			}
 		}
 		b = out.NextZeroCopy(&c.path, info.HeaderLen, src)
@@ -148,18 +147,19 @@ func (c *Core) buildData(now reliability.Time, out Out, w *sendWQE, zeroCopy boo
 		b = out.Next(&c.path, total)
 	}
 	if b == nil {
-		return nil, nil, full
+		return nil, full
 	}
 	if !zeroCopy {
 		if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+int(n)+pad], w, src, off, n); !m.ok() {
 			out.Cancel()
-			return nil, nil, c.failSource(now, w, m)
+			return nil, c.failSource(now, w, m)
 		}
 	}
 	bth := wire.BTH{
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next,
-		SE:   last && w.flags&verbs.SendSolicited != 0 && w.consumesRecv(),
-		More: split && !last,
+		SE:     last && w.flags&verbs.SendSolicited != 0 && w.consumesRecv(),
+		AckReq: ackReq,
+		More:   split && !last,
 	}
 	bth.Put(b)
 	if info.RETH {
@@ -176,7 +176,7 @@ func (c *Core) buildData(now reliability.Time, out Out, w *sendWQE, zeroCopy boo
 		wire.IETH{RKey: w.immInv}.Put(b[info.HeaderLen-wire.IETHLen:])
 	}
 	c.counters.SentBytes += uint64(n)
-	return b, info, sent
+	return info, sent
 }
 
 // failSource fails w, the request at cur, because its source cannot be read. It
@@ -189,32 +189,32 @@ func (c *Core) failSource(now reliability.Time, w *sendWQE, m memFault) outcome 
 }
 
 // sendRead builds the request for the next part of a read.
-func (c *Core) sendRead(now reliability.Time, out Out, w *sendWQE) outcome {
-	off := uint32(c.next.Sub(w.first)) * c.mtu
-	n := min(c.readPart-off%c.readPart, w.length-off)
-	if c.rdOut >= uint32(c.attr.MaxRdAtomic) || !c.readWindow.Allows(int(c.rdBytes), int(n)) {
+func (t rc) sendRead(now reliability.Time, out Out, w *sendWQE) outcome {
+	off := uint32(t.next.Sub(w.first)) * t.mtu
+	n := min(t.readPart-off%t.readPart, w.length-off)
+	if t.rdOut >= uint32(t.attr.MaxRdAtomic) || !t.readWindow.Allows(int(t.rdBytes), int(n)) {
 		return blocked
 	}
 	info := wire.RCReadRequest.Info()
-	b := out.Next(&c.path, info.HeaderLen+wire.ICRCLen)
+	b := out.Next(&t.path, info.HeaderLen+wire.ICRCLen)
 	if b == nil {
 		return full
 	}
-	bth := wire.BTH{Opcode: info.Opcode, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next, AckReq: true}
+	bth := wire.BTH{Opcode: info.Opcode, PKey: t.pkey, DestQPN: t.attr.DestQPN, PSN: t.next, AckReq: true}
 	bth.Put(b)
 	wire.RETH{VA: w.remote + uint64(off), RKey: w.rkey, Length: n}.Put(b[wire.BTHLen:])
-	c.rdOut++
-	c.rdBytes += n
-	if !c.next.Less(c.top) {
-		c.credits.StartMessage(false)
+	t.rdOut++
+	t.rdBytes += n
+	if !t.next.Less(t.top) {
+		t.credits.StartMessage(false)
 	}
-	c.onPacketSent(now, w, info.Opcode, max(1, int((n+c.mtu-1)/c.mtu)), true)
+	t.onPacketSent(now, w, info.Opcode, max(1, int((n+t.mtu-1)/t.mtu)), true)
 	return sent
 }
 
 // sendAtomic builds an atomic request.
-func (c *Core) sendAtomic(now reliability.Time, out Out, w *sendWQE) outcome {
-	if c.rdOut >= uint32(c.attr.MaxRdAtomic) {
+func (t rc) sendAtomic(now reliability.Time, out Out, w *sendWQE) outcome {
+	if t.rdOut >= uint32(t.attr.MaxRdAtomic) {
 		return blocked
 	}
 	op := wire.RCFetchAdd
@@ -224,18 +224,18 @@ func (c *Core) sendAtomic(now reliability.Time, out Out, w *sendWQE) outcome {
 		h.SwapAdd, h.Compare = w.swap, w.operand
 	}
 	info := op.Info()
-	b := out.Next(&c.path, info.HeaderLen+wire.ICRCLen)
+	b := out.Next(&t.path, info.HeaderLen+wire.ICRCLen)
 	if b == nil {
 		return full
 	}
-	bth := wire.BTH{Opcode: op, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next, AckReq: true}
+	bth := wire.BTH{Opcode: op, PKey: t.pkey, DestQPN: t.attr.DestQPN, PSN: t.next, AckReq: true}
 	bth.Put(b)
 	h.Put(b[wire.BTHLen:])
-	c.rdOut++
-	if !c.next.Less(c.top) {
-		c.credits.StartMessage(false)
+	t.rdOut++
+	if !t.next.Less(t.top) {
+		t.credits.StartMessage(false)
 	}
-	c.onPacketSent(now, w, op, 1, true)
+	t.onPacketSent(now, w, op, 1, true)
 	return sent
 }
 
@@ -251,8 +251,15 @@ func (c *Core) minBurst(w *sendWQE, off uint32) int {
 	return max(one, int(min(w.length-off, uint32(c.window.Size()/4))))
 }
 
-// onPacketSent advances past a packet of psns PSNs that was built.
-func (c *Core) onPacketSent(now reliability.Time, w *sendWQE, op wire.Opcode, psns int, ackReq bool) {
+// onPacketSent advances past a packet of psns PSNs that was built, and starts the timer of its
+// acknowledgement.
+func (t rc) onPacketSent(now reliability.Time, w *sendWQE, op wire.Opcode, psns int, ackReq bool) {
+	t.advancePast(now, w, op, psns, ackReq)
+	t.retry.OnSent(now, ackReq, &t.rtt)
+}
+
+// advancePast advances past a packet of psns PSNs that was built.
+func (c *Core) advancePast(now reliability.Time, w *sendWQE, op wire.Opcode, psns int, ackReq bool) {
 	psn := c.next
 	c.recorder.addPacket(now, true, op, psn, uint8(0))
 	c.counters.SentPkts++
@@ -271,7 +278,6 @@ func (c *Core) onPacketSent(now reliability.Time, w *sendWQE, op wire.Opcode, ps
 	if w.last.Less(c.next) {
 		c.cur++
 	}
-	c.transport.onSent(now, w, psn, ackReq)
 }
 
 // goBack makes the oldest unacknowledged packet the next to send (go-back-N).

@@ -12,27 +12,18 @@ import (
 type transport interface {
 	// postRequest queues a request.
 	postRequest(wr *verbs.SendWR) error
-	// datagramPath returns the path of a datagram, or nil if the queue pair has a peer.
-	datagramPath(wr *verbs.SendWR) (*wire.Path, error)
 	// mayStart reports whether the first packet of w may be sent.
 	mayStart(w *sendWQE) bool
-	// sendPacket builds the packet of w at next.
+	// sendPacket builds the packet of w at next, and advances past it.
 	sendPacket(now reliability.Time, out Out, w *sendWQE) outcome
-	// onSent is called when the packet of w at psn was built. cur has moved past w if it
-	// was the last one.
-	onSent(now reliability.Time, w *sendWQE, psn wire.PSN, ackReq bool)
 	// onSendRefused records a packet of the transport that the system refused to send.
 	onSendRefused(now reliability.Time, bth wire.BTH, info *wire.Info, refusal *verbs.RefusedError)
-	// countsMessage reports whether w counts as a message that was sent.
-	countsMessage(w *sendWQE) bool
 	// inFlight returns the number of bytes sent and not acknowledged.
 	inFlight() int
 	// hasOutstanding reports whether requests outside of the send queue are outstanding.
 	hasOutstanding() bool
 
-	// checkPacket performs the checks of all packets.
-	checkPacket(p *wire.Packet) wire.Drop
-	// handlePacket handles a packet that checkPacket accepts.
+	// handlePacket checks a packet, records it and handles it.
 	handlePacket(now reliability.Time, p *wire.Packet) wire.Drop
 
 	// drain, drainAck, hasPendingAck, expireDelayedAck, deadline and advance implement
@@ -58,23 +49,21 @@ type transport interface {
 // request is complete when its packets were sent.
 type unreliable struct{ *Core }
 
-func (t unreliable) postRequest(wr *verbs.SendWR) error             { return t.postSend(wr) }
-func (t unreliable) datagramPath(*verbs.SendWR) (*wire.Path, error) { return nil, nil }
-func (t unreliable) mayStart(*sendWQE) bool                         { return true }
-func (t unreliable) countsMessage(w *sendWQE) bool                  { return !w.isLocal() }
-func (t unreliable) inFlight() int                                  { return 0 }
-func (t unreliable) hasOutstanding() bool                           { return false }
-func (t unreliable) drainAck(reliability.Time, Out) bool            { return false }
-func (t unreliable) hasPendingAck() bool                            { return false }
-func (t unreliable) expireDelayedAck()                              {}
-func (t unreliable) deadline() reliability.Time                     { return 0 }
-func (t unreliable) advance(reliability.Time)                       {}
-func (t unreliable) configure()                                     {}
-func (t unreliable) flush()                                         {}
-func (t unreliable) reset()                                         {}
+func (t unreliable) mayStart(*sendWQE) bool              { return true }
+func (t unreliable) inFlight() int                       { return 0 }
+func (t unreliable) hasOutstanding() bool                { return false }
+func (t unreliable) drainAck(reliability.Time, Out) bool { return false }
+func (t unreliable) hasPendingAck() bool                 { return false }
+func (t unreliable) expireDelayedAck()                   {}
+func (t unreliable) deadline() reliability.Time          { return 0 }
+func (t unreliable) advance(reliability.Time)            {}
+func (t unreliable) configure()                          {}
+func (t unreliable) flush()                              {}
+func (t unreliable) reset()                              {}
 
-// onSent implements transport.
-func (t unreliable) onSent(_ reliability.Time, w *sendWQE, _ wire.PSN, _ bool) {
+// onPacketSent advances past a packet of w that was built. After the last one w is complete.
+func (t unreliable) onPacketSent(now reliability.Time, w *sendWQE, op wire.Opcode) {
+	t.advancePast(now, w, op, 1, false)
 	if !w.last.Less(t.next) {
 		return
 	}
@@ -113,10 +102,10 @@ func (c *Core) checkConnected(p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// handleConnected handles the congestion mark of any packet from a peer, and congestion
+// handleConnected records a packet from a peer and handles its congestion mark, and congestion
 // notifications. It reports whether the packet is one of these.
 func (c *Core) handleConnected(now reliability.Time, p *wire.Packet) (done bool) {
-	if congestionMarked(p) && (c.cnpLast == 0 || now-c.cnpLast >= cnpSpacing) {
+	if c.recordPacket(now, p) && (c.cnpLast == 0 || now-c.cnpLast >= cnpSpacing) {
 		c.cnpDue, c.cnpLast = true, now
 	}
 	if c.state == sRTR && !c.established && p.Info.Request {

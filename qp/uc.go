@@ -9,11 +9,14 @@ import (
 // uc is the unreliable connection.
 type uc struct{ unreliable }
 
-// checkPacket implements transport.
-func (t uc) checkPacket(p *wire.Packet) wire.Drop { return t.checkConnected(p) }
+// postRequest implements transport.
+func (t uc) postRequest(wr *verbs.SendWR) error { return t.postSend(wr, nil) }
 
 // handlePacket implements transport.
 func (t uc) handlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
+	if d := t.checkConnected(p); d != wire.DropNone {
+		return d
+	}
 	if t.handleConnected(now, p) {
 		return wire.DropNone
 	}
@@ -27,9 +30,10 @@ func (t uc) drain(now reliability.Time, out Out) bool {
 
 // sendPacket implements transport.
 func (t uc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
-	_, info, o := t.buildData(now, out, w, false)
+	off := uint32(t.next.Sub(w.first)) * t.mtu
+	info, o := t.buildData(now, out, w, off, min(t.mtu, w.length-off), false, false)
 	if o == sent {
-		t.onPacketSent(now, w, info.Opcode, 1, false)
+		t.onPacketSent(now, w, info.Opcode)
 	}
 	return o
 }

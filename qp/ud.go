@@ -14,19 +14,19 @@ const GSIQKey = 0x80010000
 // ud is the unreliable datagram. Each request has its own path.
 type ud struct{ unreliable }
 
-// datagramPath implements transport.
-func (t ud) datagramPath(wr *verbs.SendWR) (*wire.Path, error) {
+// postRequest implements transport.
+func (t ud) postRequest(wr *verbs.SendWR) error {
 	path := t.host.Path(wr.AH)
 	switch {
 	case path == nil:
-		return nil, t.invalidError("post send", "a datagram requires an AH of this adapter")
+		return t.invalidError("post send", "a datagram requires an AH of this adapter")
 	case wr.RemoteQPN == 0 || wr.RemoteQPN > wire.QPNMask:
-		return nil, t.invalidError("post send", "remote QPN 0x%x: want 1 to 0xffffff", wr.RemoteQPN)
+		return t.invalidError("post send", "remote QPN 0x%x: want 1 to 0xffffff", wr.RemoteQPN)
 	}
-	return path, nil
+	return t.postSend(wr, path)
 }
 
-// checkPacket implements transport.
+// checkPacket performs the checks of all datagrams.
 func (t ud) checkPacket(p *wire.Packet) wire.Drop {
 	switch {
 	case p.Info.Class != wire.ClassUD:
@@ -39,31 +39,38 @@ func (t ud) checkPacket(p *wire.Packet) wire.Drop {
 
 // handlePacket, sendPacket and drain implement transport.
 func (t ud) handlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
+	if d := t.checkPacket(p); d != wire.DropNone {
+		return d
+	}
+	t.recordPacket(now, p)
 	return t.handleDatagram(now, p)
 }
 func (t ud) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
-	return t.sendDatagram(now, out, w)
+	op, o := t.buildDatagram(now, out, w)
+	if o == sent {
+		t.onPacketSent(now, w, op)
+	}
+	return o
 }
 func (t ud) drain(now reliability.Time, out Out) bool { return t.sendRequests(now, out) }
 
-// sendDatagram builds the packet of a UD message. Unless ConfirmSends is set,
-// the request completes at once.
-func (c *Core) sendDatagram(now reliability.Time, out Out, w *sendWQE) outcome {
+// buildDatagram builds the packet of a UD message.
+func (c *Core) buildDatagram(now reliability.Time, out Out, w *sendWQE) (op wire.Opcode, o outcome) {
 	n := int(w.length)
 	info := wire.Compose(wire.ClassUD, wire.OpSend, true, true, w.op == verbs.WRSendWithImm, false).Info()
 	pad := wire.PadFor(n)
 	if w.inline == 0 {
 		if m := c.checkList(c.sq.sglAt(c.cur), 0, w.length, false); !m.ok() {
-			return c.failSource(now, w, m)
+			return 0, c.failSource(now, w, m)
 		}
 	}
 	b := out.Next(w.path, info.HeaderLen+n+pad+wire.ICRCLen)
 	if b == nil {
-		return full
+		return 0, full
 	}
 	if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+n+pad], w, nil, 0, w.length); !m.ok() {
 		out.Cancel()
-		return c.failSource(now, w, m)
+		return 0, c.failSource(now, w, m)
 	}
 	bth := wire.BTH{
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: w.qpn, PSN: c.next,
@@ -81,8 +88,7 @@ func (c *Core) sendDatagram(now reliability.Time, out Out, w *sendWQE) outcome {
 		binary.BigEndian.PutUint32(b[info.HeaderLen-wire.ImmLen:], w.immInv)
 	}
 	c.counters.SentBytes += uint64(n)
-	c.onPacketSent(now, w, info.Opcode, 1, false)
-	return sent
+	return info.Opcode, sent
 }
 
 // handleDatagram delivers a UD message or drops it.

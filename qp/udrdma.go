@@ -16,7 +16,7 @@ func (t udRDMA) postRequest(wr *verbs.SendWR) error {
 	if isRDMA(wr.Opcode) {
 		return t.postRDMA(wr)
 	}
-	return t.postSend(wr)
+	return t.ud.postRequest(wr)
 }
 
 // hasOutstanding implements transport.
@@ -31,20 +31,13 @@ func (t udRDMA) onSendRefused(now reliability.Time, bth wire.BTH, info *wire.Inf
 	}
 }
 
-// checkPacket implements transport.
-func (t udRDMA) checkPacket(p *wire.Packet) wire.Drop {
-	if p.Info.Class == wire.ClassUDX && pkeyMatch(p.BTH.PKey, t.pkey) {
-		return wire.DropNone
-	}
-	return t.ud.checkPacket(p)
-}
-
 // handlePacket implements transport.
 func (t udRDMA) handlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
-	if p.Info.Class == wire.ClassUDX {
-		return t.handleRDMA(now, p)
+	if p.Info.Class != wire.ClassUDX || !pkeyMatch(p.BTH.PKey, t.pkey) {
+		return t.ud.handlePacket(now, p)
 	}
-	return t.handleDatagram(now, p)
+	t.recordPacket(now, p)
+	return t.handleRDMA(now, p)
 }
 
 // drain implements transport.
