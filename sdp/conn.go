@@ -41,14 +41,12 @@ type Conn struct {
 
 	// Service of the connection: by a waiting call (wait.go) or by events (events.go).
 	progress   *progress.Engine // a waiting call polls the CQ on behalf of all calls
-	wcs        [64]verbs.WC     // for the goroutine that polls
-	received   int              // completions in wcs that Block has received
-	pollErr    error            // of the CQ, from Block
-	armed      bool             // the CQ notifies handleInterrupt or serveEvents
-	inHandler  bool             // handleInterrupt runs; slow work is deferred
-	onIdleList bool             // the idle poller has the connection
-	calls      uint64           // calls of the application
-	callsSeen  uint64           // calls at the last round of the idle poller
+	arrived    progress.Completions
+	armed      bool   // the CQ notifies handleInterrupt or serveEvents
+	inHandler  bool   // handleInterrupt runs; slow work is deferred
+	onIdleList bool   // the idle poller has the connection
+	calls      uint64 // calls of the application
+	callsSeen  uint64 // calls at the last round of the idle poller
 
 	extraPolls int // polls by readers while the writer is faster; see pollForWriter
 

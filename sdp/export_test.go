@@ -112,7 +112,7 @@ func (c *Conn) CountDisarms() (armed bool, disarms int) {
 	cq, ok := c.cq.(*counted)
 	if !ok {
 		cq = &counted{CQ: c.cq}
-		c.cq = cq
+		c.cq, c.arrived.CQ = cq, cq
 	}
 	return c.armed, cq.disarms
 }
@@ -147,11 +147,9 @@ func (c *Conn) Await(n int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.core.Buffered() < n {
-		k, err := c.cq.Poll(c.wcs[:])
-		if err != nil {
+		if _, err := c.arrived.Poll(c.handleCompletions); err != nil {
 			return err
 		}
-		c.handleCompletions(c.wcs[:k])
 	}
 	return nil
 }

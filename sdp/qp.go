@@ -68,11 +68,7 @@ func (c *Conn) pollForWriter() {
 		return
 	}
 	c.extraPolls--
-	n, err := c.cq.Poll(c.wcs[:])
-	if n > 0 {
-		c.handleCompletions(c.wcs[:n])
-	}
-	if err != nil {
+	if _, err := c.arrived.Poll(c.handleCompletions); err != nil {
 		c.core.Fail(err)
 	}
 	c.progress.Notify()

@@ -47,6 +47,7 @@ func (s *Stack) newConn(cfg *protocol.Config) (c *Conn, err error) {
 	if c.cq, err = s.channel.CreateCQ(cfg.SendQueue() + cfg.ReceiveQueue()); err != nil {
 		return
 	}
+	c.arrived.CQ = c.cq
 	c.qp, err = s.pd.CreateQP(verbs.QPInitAttr{
 		Type: verbs.RC, SendCQ: c.cq, RecvCQ: c.cq,
 		Cap: verbs.QPCap{

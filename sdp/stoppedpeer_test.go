@@ -4,8 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/softrnic/softrnic/verbs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // TestStoppedPeer checks that a connection survives a peer that is stopped for some seconds,

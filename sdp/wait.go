@@ -37,39 +37,20 @@ type source Conn
 // Prepare implements progress.Source.
 func (*source) Prepare(progress.Waitable) {}
 
-// Block implements progress.Source. It receives completions that Poll handles. A failure of the CQ
-// fails the connection, which ends all waits.
-func (s *source) Block(ctx context.Context) error {
-	n, err := s.cq.PollWait(ctx, s.wcs[:])
-	s.received = n
-	if err == nil || ctx.Err() != nil {
-		return nil
-	}
-	s.pollErr = err
-	return err
-}
+// Block implements progress.Source. A failure of the CQ fails the connection, which ends all waits.
+func (s *source) Block(ctx context.Context) error { return s.arrived.Block(ctx) }
 
-// Poll implements progress.Source.
-func (s *source) Poll() (handled bool) {
+// Poll implements progress.Source. It does not read the socket if no completion is queued.
+func (s *source) Poll() bool {
 	c := (*Conn)(s)
-	if n, err := c.received, c.pollErr; n > 0 || err != nil {
-		c.received, c.pollErr = 0, nil
-		c.handleCompletions(c.wcs[:n])
-		if err != nil {
-			c.core.Fail(err)
-		}
-		return true
+	if !c.arrived.Pending() && (c.tornDown || c.cq.Len() == 0) {
+		return false
 	}
-	for !c.tornDown && c.cq.Len() > 0 {
-		n, err := c.cq.Poll(c.wcs[:])
-		c.handleCompletions(c.wcs[:n])
-		if err != nil {
-			c.core.Fail(err)
-			return true
-		}
-		handled = true
+	handled, err := c.arrived.Poll(c.handleCompletions)
+	if err != nil && !c.tornDown {
+		c.core.Fail(err)
 	}
-	return handled
+	return handled || err != nil
 }
 
 // pollCompletions handles available completions without a system call and reports whether there
