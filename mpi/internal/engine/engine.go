@@ -83,6 +83,9 @@ func (e *Engine) Unlock() {
 // Core implements fabric.Host.
 func (e *Engine) Core() *protocol.Core { return e.core }
 
+// Leading implements fabric.Host.
+func (e *Engine) Leading() bool { return e.progress.Leading() }
+
 // Send starts a send.
 func (e *Engine) Send(r *protocol.Request) error {
 	e.mu.Lock()

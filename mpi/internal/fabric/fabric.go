@@ -50,6 +50,11 @@ type Host interface {
 
 	// Core returns the protocol of the rank, for methods with the lock.
 	Core() *protocol.Core
+
+	// Leading reports whether a goroutine is in Block, or between Block and the Poll behind
+	// it. No other one handles events then: it would overtake those that Block has
+	// received. It is called with the lock held.
+	Leading() bool
 }
 
 // A SharedCQ is the completion queue that two fabrics share as parts of a third one.

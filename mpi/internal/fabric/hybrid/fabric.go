@@ -16,7 +16,6 @@ package hybrid
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
@@ -43,9 +42,7 @@ type Fabric struct {
 	ud  *ud.Fabric
 	qpn uint32 // queue pair of the datagrams
 
-	completions      progress.Completions
-	blocked          atomic.Bool
-	timerCompletions progress.Completions // used by pollShared
+	completions progress.Completions
 
 	// Completions by fabric.
 	rcCompletions, udCompletions []verbs.WC
@@ -58,11 +55,11 @@ var _ fabric.Fabric = (*Fabric)(nil)
 func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 	f := &Fabric{rank: book.Rank(), size: book.Size(), limit: o.Limit}
 	var err error
-	if f.ud, err = ud.NewPart(dev, host, book, f.pollShared, o.UD); err != nil {
+	if f.ud, err = ud.NewPart(dev, host, book, func() { f.pollCompletions() }, o.UD); err != nil {
 		return nil, err
 	}
 	f.cq, f.qpn = f.ud.Queue()
-	f.completions.CQ, f.timerCompletions.CQ = f.cq, f.cq
+	f.completions.CQ = f.cq
 	shared := &fabric.SharedCQ{CQ: f.cq, OtherCompletions: f.cq.Depth()}
 	if f.rc, err = rdma.NewPart(dev, host, book, shared, o.RDMA); err != nil {
 		return nil, errors.Join(err, f.ud.Close(context.Background()))
@@ -110,11 +107,17 @@ func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, transferID uint
 // Poll implements fabric.Fabric.
 func (f *Fabric) Poll() bool {
 	f.Flush()
-	handled, err := f.completions.Poll(f.dispatchCompletions)
-	if err != nil {
-		f.fail(err)
+	return f.pollCompletions()
+}
+
+// pollCompletions handles the completions, and reports whether there were any.
+func (f *Fabric) pollCompletions() bool {
+	some, err := f.completions.Poll(f.dispatchCompletions)
+	if err != nil { // of the CQ: all ranks fail
+		f.rc.Fail(err)
+		f.ud.Fail(err)
 	}
-	return handled
+	return some
 }
 
 // Flush implements fabric.Fabric.
@@ -124,27 +127,7 @@ func (f *Fabric) Flush() {
 }
 
 // Block implements fabric.Fabric.
-func (f *Fabric) Block(ctx context.Context) error {
-	f.blocked.Store(true)
-	defer f.blocked.Store(false)
-	return f.completions.Block(ctx)
-}
-
-// pollShared is the function of ud.NewPart. A goroutine in Block handles the completions
-// itself.
-func (f *Fabric) pollShared() {
-	if !f.blocked.Load() {
-		if _, err := f.timerCompletions.Poll(f.dispatchCompletions); err != nil {
-			f.fail(err)
-		}
-	}
-}
-
-// fail fails all ranks after an error of the CQ.
-func (f *Fabric) fail(err error) {
-	f.rc.Fail(err)
-	f.ud.Fail(err)
-}
+func (f *Fabric) Block(ctx context.Context) error { return f.completions.Block(ctx) }
 
 // dispatchCompletions passes completions to their fabrics.
 func (f *Fabric) dispatchCompletions(wcs []verbs.WC) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/datagram"
@@ -37,13 +36,11 @@ type Fabric struct {
 
 	// Receive side.
 	completions progress.Completions
-	blocked     atomic.Bool
 	from        int // rank of the packet being handled
 	deliver     func(message []byte)
 
-	timer            *time.Timer
-	armed            nack.Time            // deadline of the timer; 0 if it is not set
-	timerCompletions progress.Completions // used by onTimer
+	timer *time.Timer
+	armed nack.Time // deadline of the timer; 0 if it is not set
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -59,7 +56,8 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Fabr
 }
 
 // NewPart returns the fabric of a rank that is a part of another fabric, which polls the
-// completion queue of both by pollShared. Poll and Block are not called then.
+// completion queue of both: pollShared does, with the engine's lock held and no leader. Poll
+// and Block are not called then.
 func NewPart(dev verbs.Device, host fabric.Host, book fabric.Book, pollShared func(), o Options) (*Fabric, error) {
 	attr, err := dev.QueryPort(1)
 	if err != nil {
@@ -74,7 +72,7 @@ func NewPart(dev verbs.Device, host fabric.Host, book fabric.Book, pollShared fu
 	if err != nil {
 		return nil, err
 	}
-	f.core, f.completions.CQ, f.timerCompletions.CQ = f.port.Core, f.port.CQ, f.port.CQ
+	f.core, f.completions.CQ = f.port.Core, f.port.CQ
 	if err := book.Put(addressKey(f.rank), f.port.Address().String()); err != nil {
 		return nil, errors.Join(err, f.port.Close())
 	}
@@ -150,7 +148,7 @@ func (f *Fabric) failRank(rank int, cause error) {
 // Disconnect implements fabric.Fabric.
 func (f *Fabric) Disconnect(rank int, cause error) { f.failRank(rank, cause) }
 
-// Queue returns the completion queue and the queue pair number of this fabric; see
+// Queue returns the completion queue and the queue pair number of this fabric, for
 // pollShared of NewPart.
 func (f *Fabric) Queue() (cq verbs.CQ, qpn uint32) { return f.port.CQ, f.port.QP.Num() }
 

@@ -14,22 +14,24 @@ import (
 // Poll implements fabric.Fabric.
 func (f *Fabric) Poll() bool {
 	f.Flush()
-	some, err := f.completions.Poll(f.handleCompletions)
-	if err != nil {
-		f.failAll(err)
-	}
+	some := f.pollCompletions()
 	if some {
 		f.dispatchAndTransmit()
 	}
 	return some
 }
 
-// Block implements fabric.Fabric.
-func (f *Fabric) Block(ctx context.Context) error {
-	f.blocked.Store(true)
-	defer f.blocked.Store(false)
-	return f.completions.Block(ctx)
+// pollCompletions handles the completions, and reports whether there were any.
+func (f *Fabric) pollCompletions() bool {
+	some, err := f.completions.Poll(f.handleCompletions)
+	if err != nil {
+		f.failAll(err)
+	}
+	return some
 }
+
+// Block implements fabric.Fabric.
+func (f *Fabric) Block(ctx context.Context) error { return f.completions.Block(ctx) }
 
 // Complete handles completions of Queue, with the engine's lock held; see
 // pollShared of NewPart.

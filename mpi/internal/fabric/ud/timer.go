@@ -32,21 +32,19 @@ func (f *Fabric) armTimer(now nack.Time) {
 	f.timer.Reset(time.Duration(max(0, at-now)))
 }
 
-// onTimer polls and handles deadlines. A goroutine in Block handles the completions
-// itself.
+// onTimer polls and handles deadlines. A leader handles the completions itself.
 func (f *Fabric) onTimer() {
 	f.host.Do(func(*protocol.Core) {
 		if f.closed {
 			return
 		}
 		f.armed = 0
-		if f.pollShared != nil {
+		switch {
+		case f.host.Leading():
+		case f.pollShared != nil:
 			f.pollShared()
-		}
-		if f.pollShared == nil && !f.blocked.Load() {
-			if _, err := f.timerCompletions.Poll(f.handleCompletions); err != nil {
-				f.failAll(err)
-			}
+		default:
+			f.pollCompletions()
 		}
 		f.core.Advance(f.clock())
 		f.dispatchAndTransmit()
