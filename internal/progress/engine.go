@@ -12,7 +12,8 @@ import (
 type Source interface {
 	// Prepare is called with the lock held by each goroutine before it blocks, as leader
 	// or follower: it sends packets delayed for coalescing. It is called again after
-	// each wake-up that leaves w unready.
+	// each wake-up that leaves w unready. It may make w ready; if it makes others ready,
+	// for example because sending fails, it calls Engine.Notify.
 	Prepare(w Waitable)
 
 	// Poll handles pending events without blocking, and reports whether there were any.
@@ -76,8 +77,8 @@ func (e *Engine) Poll() bool {
 }
 
 // Wait blocks until w is ready, ctx ends or the source fails. It returns nil in the first
-// case, else the error of ctx or of Source.Block; w may be ready even then. The lock is
-// released while the goroutine blocks.
+// case, else the error of ctx or of Source.Block. The lock is released while the goroutine
+// blocks.
 func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 	defer e.ensureLeader() // this goroutine may have been woken to lead
 	for !w.Ready() {
@@ -86,10 +87,14 @@ func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 		}
 		e.recordActivity()
 		e.src.Prepare(w)
-		if e.leader != nil {
+		switch {
+		case w.Ready():
+		case e.leader != nil:
 			e.follow(ctx, w)
-		} else if err := e.lead(ctx, w); err != nil {
-			return err
+		default:
+			if err := e.lead(ctx, w); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -127,8 +132,8 @@ func (e *Engine) lead(ctx context.Context, w Waitable) error {
 		if err != nil && !interrupted {
 			return err
 		}
-		e.Notify()
 		e.src.Prepare(w)
+		e.Notify() // also of the leader, if Prepare has made it ready
 	}
 }
 

@@ -314,6 +314,49 @@ func TestTargetedWakeups(t *testing.T) {
 	})
 }
 
+// TestPrepareMakesReady checks that a goroutine whose condition Prepare meets returns without an
+// event, be it the one that is about to block or another one.
+func TestPrepareMakesReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		var wg sync.WaitGroup
+		own := &condition{}
+		n.onPrepare = func() { own.ready = true }
+		require.True(t, n.waitDone(&wg, own), "before it leads")
+
+		again := &condition{}
+		leader := n.start(&wg, t.Context(), again)
+		synctest.Wait()
+		n.onPrepare = func() { again.ready = true }
+		n.signal()
+		synctest.Wait()
+		require.True(t, leader.done, "while it leads")
+
+		leader = n.start(&wg, t.Context(), &condition{})
+		synctest.Wait()
+		follower := n.start(&wg, t.Context(), &condition{})
+		synctest.Wait()
+		n.onPrepare = func() {
+			own.ready = true
+			leader.cond.ready, follower.cond.ready = true, true
+			n.engine.Notify()
+		}
+		own.ready = false
+		require.True(t, n.waitDone(&wg, own), "before it follows")
+		require.True(t, leader.done)
+		require.True(t, follower.done)
+	})
+}
+
+// waitDone starts a goroutine that waits for c, and reports whether it returns without an event.
+func (n *network) waitDone(wg *sync.WaitGroup, c *condition) bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w := n.start(wg, ctx, c)
+	synctest.Wait()
+	return w.done
+}
+
 // TestInterrupt makes each waiting goroutine call Prepare.
 func TestInterrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -91,7 +91,11 @@ func (s *source) Prepare(w progress.Waitable) {
 		s.snapshot.recordStack(a.ID)
 	}
 	if s.fab != nil {
+		failed := s.core.FailedPeers()
 		s.fab.Flush()
+		if s.core.FailedPeers() != failed {
+			s.progress.Notify()
+		}
 	}
 }
 

@@ -163,6 +163,9 @@ func (c *Core) FailAll(cause error) {
 // PeerError returns the error of a failed rank, or nil.
 func (c *Core) PeerError(rank int) error { return c.peers[rank].err }
 
+// FailedPeers returns the number of failed ranks.
+func (c *Core) FailedPeers() int { return len(c.failedPeers) }
+
 // SourceError returns the error of a failed rank among the sources of a receive or
 // probe, which could block forever, or nil. among is Request.Sources.
 func (c *Core) SourceError(e match.Envelope, among []int) error {
