@@ -15,7 +15,7 @@ import (
 type arbiter struct {
 	token         token
 	polls         atomic.Uint64 // polls, waits that lead, and batches of long posts; the service stays out while it increases
-	sleepDeadline atomic.Int64  // timeout of the holder's sleep in the socket; 0 for none
+	sleepDeadline atomic.Int64  // end of the holder's sleep in the socket by a timer; 0 for none
 
 	claimStart atomic.Int64 // start of the current claimWindow: a poller found the token taken
 	claimCount atomic.Int32 // polls that found the token taken in this window
@@ -130,9 +130,9 @@ func (s *shard) offerBaton() {
 }
 
 // sleepInSocket blocks until the socket is readable, a timer is due or Wake is
-// called. It calls ready once more after publishing asleep, so that no wake-up
-// is lost. It reports whether another goroutine requested the token. The token
-// is held.
+// called. It calls ready once more after token.beginSleep, so that no wake-up is
+// lost. It reports whether another goroutine requested the token. The token is
+// held.
 func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 	s.flushDeferred()
 	deadline := s.nextTimer.Load()
@@ -147,8 +147,8 @@ func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 		}
 	}()
 	s.flushCorked() // posts since flushDeferred
-	// A goroutine that arms an earlier timer or makes ready true either sees
-	// asleep and wakes the socket, or did so before this second check.
+	// A goroutine that arms an earlier timer or makes ready true either sees the
+	// token asleep and wakes the socket, or did so before this second check.
 	if next := s.nextTimer.Load(); next != deadline {
 		deadline = next
 		s.sleepDeadline.Store(deadline)

@@ -3,7 +3,7 @@
 // job, which prove it by a ticket in the private data.
 //
 //	w, err := rankwire.Listen(dev, book, rankwire.Options{Name: "rdma", Magic: 0x4d504931})
-//	go w.Serve(ctx, func(from rankwire.Ticket, r *cm.Request) { ... r.Accept(ctx, qp, ...) })
+//	w.Serve(ctx, func(from rankwire.Ticket, r *cm.Request) { ... r.Accept(ctx, qp, ...) })
 //	conn, err := w.Dial(ctx, rank, channel, qp, cm.DialOptions{})
 //
 // Packages mpi and acp decide which rank dials, and the purpose of each connection.
@@ -133,16 +133,16 @@ func (w *Wire) parseTicket(b []byte) (t Ticket, err error) {
 	if job := binary.BigEndian.Uint64(b[4:]); job != w.job {
 		return t, fmt.Errorf("%w: job %#x, want %#x", ErrRefused, job, w.job)
 	}
-	t = Ticket{int(binary.BigEndian.Uint32(b[12:])), int(binary.BigEndian.Uint32(b[16:])), b[TicketSize:]}
-	if t.Rank >= w.book.Size() || t.Rank == w.book.Rank() {
-		return t, fmt.Errorf("%w: invalid rank %d", ErrRefused, t.Rank)
+	rank := binary.BigEndian.Uint32(b[12:]) // an int of 32 bits would be negative from 1<<31 on
+	if rank >= uint32(w.book.Size()) || int(rank) == w.book.Rank() {
+		return t, fmt.Errorf("%w: invalid rank %d", ErrRefused, rank)
 	}
-	return t, nil
+	return Ticket{int(rank), int(binary.BigEndian.Uint32(b[16:])), b[TicketSize:]}, nil
 }
 
-// Serve calls accept, each time in a goroutine of its own, for connection requests of
-// ranks of the job, and rejects others with the reason, until ctx ends or the wire is
-// closed.
+// Serve starts a goroutine that calls accept, each time in one of its own, for connection
+// requests of ranks of the job, and rejects others with the reason, until ctx ends or the
+// wire is closed.
 func (w *Wire) Serve(ctx context.Context, accept func(Ticket, *cm.Request)) {
 	w.work.Go(func() {
 		for {
@@ -186,8 +186,8 @@ func (w *Wire) RequestDial(ctx context.Context, rank int) error {
 	return err
 }
 
-// ServeRequests calls dial with each rank that requests it by RequestDial, until ctx ends
-// or the wire is closed.
+// ServeRequests starts a goroutine that calls dial with each rank that requests it by
+// RequestDial, until ctx ends or the wire is closed.
 func (w *Wire) ServeRequests(ctx context.Context, dial func(rank int)) {
 	w.work.Go(func() {
 		for {
@@ -207,7 +207,8 @@ func (w *Wire) ServeRequests(ctx context.Context, dial func(rank int)) {
 // Notify tells the connection manager that data has arrived on qp, before the peer's RTU.
 func (w *Wire) Notify(qp verbs.QP) { w.cm.Notify(qp) }
 
-// Close closes the connection manager and waits for the goroutines of Serve.
+// Close closes the connection manager and waits for the goroutines of Serve and
+// ServeRequests.
 func (w *Wire) Close() error {
 	err := w.cm.Close()
 	w.work.Wait()

@@ -132,6 +132,7 @@ func TestForeignConnections(t *testing.T) {
 		"other job":       {with(11, 1), fmt.Sprintf("job %#x, want %#x", b.job^1, b.job)},
 		"the peer's rank": {with(15, 1), "invalid rank 0"},
 		"rank 3 of two":   {with(15, 2), "invalid rank 3"},
+		"a negative rank": {with(12, 0x80), "invalid rank 2147483649"},
 	} {
 		_, err = b.cm.Dial(ctx, at, b.newQP(t), cm.DialOptions{PrivateData: test.ticket, UDPPort: port})
 		var rejected *cm.RejectError
