@@ -37,7 +37,7 @@ type source Conn
 // Prepare implements progress.Source.
 func (*source) Prepare(progress.Waitable) {}
 
-// Block implements progress.Source. A failure of the CQ fails the connection, which ends all waits.
+// Block implements progress.Source. A failure of the CQ ends all waits; Poll fails the connection.
 func (s *source) Block(ctx context.Context) error { return s.arrived.Block(ctx) }
 
 // Poll implements progress.Source. It does not read the socket if no completion is queued.

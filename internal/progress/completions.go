@@ -15,18 +15,20 @@ type Completions struct {
 	err error // of the CQ, not returned by Poll yet
 }
 
-// Block blocks until completions have arrived, which the next Poll handles, the CQ has
-// failed, which it returns, or ctx has ended.
+// Block blocks until completions have arrived, which the next Poll handles, ctx has ended,
+// or the CQ has failed. It returns the error in the latter two cases, that of the CQ once
+// more from the next Poll.
 func (c *Completions) Block(ctx context.Context) error {
 	n, err := c.CQ.PollWait(ctx, c.wcs[:])
 	c.n = n
-	if n == 0 && err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		c.err = err
+	switch {
+	case n > 0 || err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return nil
+	c.err = err
+	return err
 }
 
 // Receive is Block that does not wait. It reports whether the next Poll has completions or

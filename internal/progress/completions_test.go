@@ -68,8 +68,8 @@ func TestCompletionsInOrder(t *testing.T) {
 	}
 }
 
-// TestCompletionsErrors checks that a failure of the queue reaches Poll once, and that the
-// end of the context does not.
+// TestCompletionsErrors checks that a failure of the queue reaches Poll once, also after Block
+// has returned it, and that the end of the context does not.
 func TestCompletionsErrors(t *testing.T) {
 	failed := errors.New("failed")
 	c := Completions{CQ: &fakeCQ{err: failed}}
@@ -78,7 +78,7 @@ func TestCompletionsErrors(t *testing.T) {
 	require.ErrorIs(t, c.Block(ended), context.Canceled)
 	require.False(t, c.Pending())
 
-	require.NoError(t, c.Block(t.Context()))
+	require.ErrorIs(t, c.Block(t.Context()), failed)
 	require.True(t, c.Pending())
 	c.CQ = &fakeCQ{counts: []int{2}}
 	none := func([]verbs.WC) { t.Fatal("no completion has arrived") }

@@ -80,7 +80,7 @@ func (c *Comm) WorldRank(rank int) int {
 }
 
 // LocalRank returns the rank in the communicator of a rank of the job, Undefined if it is not a
-// member.
+// member. Negative numbers, such as ProcNull, stay as they are.
 func (c *Comm) LocalRank(rank int) int {
 	if c.WorldRanks == nil || rank < 0 {
 		return rank

@@ -4,7 +4,7 @@
 //
 //	m, err := membership.Join(ctx, membership.Config{Manager: manager, OpenFabric: open})
 //	m.Detector.Start()              // once the predefined communicators are made
-//	fenced, err := m.Synchronize(ctx, "world", barrier)
+//	fenced, err := m.Synchronize(ctx, membership.LastCalls{Name: "world", Barrier: barrier, Fail: fail})
 //	err = m.Close(ctx)
 //
 // Joining passes the first fence of the process manager, in which the ranks exchange where they
