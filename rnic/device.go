@@ -265,8 +265,8 @@ func (d *Device) quotas() *quotas           { return d.quota }
 func (d *Device) isClosed() bool            { return d.closed.Load() }
 func (d *Device) pdFreed(*protectionDomain) { d.quota.release(kindPD) }
 
-// raiseEvent queues an asynchronous event. Locks may be held: the caller, or who
-// releases the lock of the shard, calls emitLogs.
+// raiseEvent queues an asynchronous event. Locks may be held: the caller, or the
+// goroutine that releases the lock of the shard, calls emitLogs.
 func (d *Device) raiseEvent(ev verbs.AsyncEvent) {
 	d.deferLog(func(log *slog.Logger) {
 		if log.Enabled(context.Background(), slog.LevelDebug) {

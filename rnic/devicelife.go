@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A deviceLife is how a device ends: closed, or with a failed link.
+// A deviceLife is the state of the end of a device: closed, or with a failed link.
 type deviceLife struct {
 	closing   sync.Once
 	closed    atomic.Bool

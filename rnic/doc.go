@@ -80,7 +80,8 @@
 //	leading, displaced  endSleep; the leader releases it, follows  leading
 //	serving             spin budget used up: beginSleep            serving, asleep
 //	serving             frequent polls, or a waiter: recall        serving, recalled
-//	serving             a waiter follows: release                  free
+//	serving             a waiter follows, a seizer waits, or the
+//	                    device closes: release                     free
 //	serving, asleep     readable, timer due, Wake: endSleep        serving
 //	serving, asleep     polls, a waiter or a seizer: displace      serving, recalled
 //	serving, recalled   release                                    free
@@ -105,7 +106,7 @@
 //
 // # How a packet travels
 //
-//	QP.PostSend           qp.go               CQ.Poll, PollWait   cq.go
+//	QP.PostSend           qp.go               CQ.Poll, PollWait   cq.go, cqwait.go
 //	   | the lock                                | the token        wait.go
 //	   v                                         v
 //	qp.Core.PostSend      package qp          pollSocket          progress.go

@@ -18,6 +18,8 @@
 //
 //	leader   followers  event                         next
 //	none     none       Wait                          the caller leads
+//	none     some       the woken follower runs       it leads
+//	none     some       Wait, before that             the caller leads, and that one follows
 //	leads    any        Wait                          the caller follows
 //	leads    any        events of the network         ready followers leave
 //	leads    any        Notify, leader ready          Source.Block is canceled; it leaves

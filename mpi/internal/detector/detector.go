@@ -123,7 +123,7 @@ func (d *Detector) sampleWaits() {
 func (d *Detector) HandleRankLost(rank int) {
 	core := d.engine.Core()
 	delete(d.lossesSent, rank)
-	d.dropUnconfirmed(core, rank)
+	d.dropRank(core, rank)
 	if !d.stopped && !hasAnnouncedMismatch(core.PeerError(rank)) {
 		d.addLoss(core, rank)
 	}

@@ -67,15 +67,7 @@ type flushWait struct {
 }
 
 // Ready implements engine.Waitable.
-func (w flushWait) Ready() bool {
-	core := w.f.engine.Core()
-	for rank := range w.f.awaited {
-		if core.PeerError(rank) != nil {
-			delete(w.f.awaited, rank)
-		}
-	}
-	return len(w.f.awaited) == 0 && len(w.f.unconfirmed) == 0
-}
+func (w flushWait) Ready() bool { return len(w.f.awaited) == 0 && len(w.f.unconfirmed) == 0 }
 
 // DescribeWait implements deadlock.Describer.
 func (w flushWait) DescribeWait() deadlock.Call {
@@ -189,6 +181,12 @@ func (f *flushes) handleConfirm(core *protocol.Core, from int) {
 	if f.unconfirmed[from]--; f.unconfirmed[from] <= 0 {
 		f.dropUnconfirmed(core, from)
 	}
+}
+
+// dropRank stops waiting for a lost rank.
+func (f *flushes) dropRank(core *protocol.Core, rank int) {
+	delete(f.awaited, rank)
+	f.dropUnconfirmed(core, rank)
 }
 
 // dropUnconfirmed stops waiting for confirmations of a rank, which has sent them or is lost.

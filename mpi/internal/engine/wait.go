@@ -31,7 +31,7 @@ func (e *Engine) Test(w Waitable) bool {
 }
 
 // Wait blocks until w is ready or ctx ends, and returns the error of ctx in the latter
-// case. w may be ready even then.
+// case. If the engine is closed meanwhile, it returns ErrClosed unless w is ready.
 func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
