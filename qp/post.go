@@ -33,21 +33,23 @@ func (c *Core) PostSend(now reliability.Time, wrs []verbs.SendWR) (int, error) {
 	return len(wrs), nil
 }
 
-// postSend queues a request in the send queue. path is that of a datagram, else nil.
-func (c *Core) postSend(wr *verbs.SendWR, path *wire.Path) error {
+// checkRequest returns the length in bytes of a request that the send queue can take.
+func (c *Core) checkRequest(wr *verbs.SendWR) (uint32, error) {
 	if c.sq.full() {
-		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrQueueFull}
+		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrQueueFull}
 	}
 	if !supportsOpcode(c.typ, wr.Opcode) {
-		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrUnsupported, Detail: wr.Opcode.String()}
+		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrUnsupported, Detail: wr.Opcode.String()}
 	}
 	if c.attr.MaxRdAtomic == 0 && c.state != sErr && (wr.Opcode == verbs.WRRDMARead || isAtomic(wr.Opcode)) {
-		return c.invalidError("post send", "%v requires max_rd_atomic of at least 1", wr.Opcode)
+		return 0, c.invalidError("post send", "%v requires max_rd_atomic of at least 1", wr.Opcode)
 	}
-	n, err := c.messageLength(wr)
-	if err != nil {
-		return err
-	}
+	return c.messageLength(wr)
+}
+
+// queueRequest queues a request of n bytes in the send queue. path is that of a datagram, else
+// nil.
+func (c *Core) queueRequest(wr *verbs.SendWR, n uint32, path *wire.Path) error {
 	inline := wr.Flags&verbs.SendInline != 0 && !isLocal(wr.Opcode)
 	i := c.sq.push(inline)
 	w := c.sq.wqeAt(i)

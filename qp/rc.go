@@ -10,7 +10,7 @@ import (
 // (requester.go, response.go, responder.go).
 type rc struct{ *Core }
 
-func (t rc) postRequest(wr *verbs.SendWR) error { return t.postSend(wr, nil) }
+func (t rc) postRequest(wr *verbs.SendWR) error { return t.postConnected(wr) }
 func (t rc) inFlight() int                      { return t.unackedBytes() }
 func (t rc) hasOutstanding() bool               { return false }
 func (t rc) afterFailure(now reliability.Time)  { t.setState(now, sErr) }

@@ -87,6 +87,15 @@ func (t unreliable) afterFailure(now reliability.Time) {
 	t.flushSends(now)
 }
 
+// postConnected implements transport.postRequest of a queue pair that has a peer (RC, UC).
+func (c *Core) postConnected(wr *verbs.SendWR) error {
+	n, err := c.checkRequest(wr)
+	if err != nil {
+		return err
+	}
+	return c.queueRequest(wr, n, nil)
+}
+
 // checkConnected performs the checks of a packet to a queue pair that has a peer (RC, UC).
 func (c *Core) checkConnected(p *wire.Packet) wire.Drop {
 	switch {

@@ -10,7 +10,7 @@ import (
 type uc struct{ unreliable }
 
 // postRequest implements transport.
-func (t uc) postRequest(wr *verbs.SendWR) error { return t.postSend(wr, nil) }
+func (t uc) postRequest(wr *verbs.SendWR) error { return t.postConnected(wr) }
 
 // handlePacket implements transport.
 func (t uc) handlePacket(now reliability.Time, p *wire.Packet) wire.Drop {

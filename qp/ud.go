@@ -16,6 +16,10 @@ type ud struct{ unreliable }
 
 // postRequest implements transport.
 func (t ud) postRequest(wr *verbs.SendWR) error {
+	n, err := t.checkRequest(wr)
+	if err != nil {
+		return err
+	}
 	path := t.host.Path(wr.AH)
 	switch {
 	case path == nil:
@@ -23,7 +27,7 @@ func (t ud) postRequest(wr *verbs.SendWR) error {
 	case wr.RemoteQPN == 0 || wr.RemoteQPN > wire.QPNMask:
 		return t.invalidError("post send", "remote QPN 0x%x: want 1 to 0xffffff", wr.RemoteQPN)
 	}
-	return t.postSend(wr, path)
+	return t.queueRequest(wr, n, path)
 }
 
 // checkPacket performs the checks of all datagrams.
