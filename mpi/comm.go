@@ -7,16 +7,18 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/internal/collective"
 	"github.com/softrnic/softrnic/mpi/internal/comm"
+	"github.com/softrnic/softrnic/mpi/internal/pt2pt"
 )
 
 // Comm is a communicator: some ranks of a job, numbered from 0, with a message context of their
 // own. Its methods are safe for concurrent use. All ranks make the collective calls of a
 // communicator in the same order.
 type Comm struct {
-	world   *job
-	base    comm.Comm
-	calls   *collective.Comm // its collective calls
-	handler atomic.Pointer[func(*Error)]
+	world    *job
+	base     comm.Comm
+	messages *pt2pt.Comm      // its messages
+	calls    *collective.Comm // its collective calls
+	handler  atomic.Pointer[func(*Error)]
 
 	mu    sync.Mutex
 	attrs []attrValue // guarded by mu
@@ -28,6 +30,7 @@ type Comm struct {
 func (j *job) newComm(name string, id uint32, ranks []int, rank, size int, release func()) *Comm {
 	c := &Comm{world: j}
 	c.base.Init(j.Engine, id, name, ranks, rank, size)
+	c.messages = j.messages.NewComm(&c.base, c.checkUsable, c.fail)
 	shares := size > 1 && !j.o.NoShared && j.Placement.OnOneNode(size, c.base.WorldRank)
 	c.calls = j.Calls.NewComm(&c.base, collective.Config{Processors: j.Placement.CountProcessors(size, c.base.WorldRank), SharesNode: shares, Usable: c.checkUsable, Fail: c.fail, Release: release})
 	return c

@@ -96,6 +96,9 @@
 //
 //	Comm.Send          send.go              Comm.Recv          recv.go
 //	   v                                       ^
+//	pt2pt.Request      internal/pt2pt       pt2pt.Request      internal/pt2pt
+//	   | arguments, payload                    | status, payload
+//	   v                                       |
 //	engine.Engine      internal/engine      engine.Engine      internal/engine
 //	   | the lock of the rank                  | a waiting call polls for all calls
 //	   v                                       |

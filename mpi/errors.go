@@ -14,6 +14,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/onesided"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/pt2pt"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 	"github.com/softrnic/softrnic/mpi/internal/topology"
 )
@@ -25,7 +26,7 @@ var (
 	ErrCanceled  = protocol.ErrCanceled             // request canceled by Request.Cancel
 	ErrFinalized = engine.ErrClosed                 // call after World.Finalize
 	ErrRank      = comm.ErrRank                     // MPI_ERR_RANK
-	ErrTag       = errors.New("mpi: invalid tag")   // MPI_ERR_TAG
+	ErrTag       = pt2pt.ErrTag                     // MPI_ERR_TAG
 	ErrBuffer    = datatype.ErrLayout               // MPI_ERR_BUFFER
 	ErrRoot      = collective.ErrRoot               // MPI_ERR_ROOT
 	ErrCount     = datatype.ErrCount                // MPI_ERR_COUNT
@@ -130,14 +131,11 @@ func (w World) Fatal(e *Error) {
 // zero values are null handles: the promoted methods get a nil *Comm.
 
 var (
-	errNullRequest = fmt.Errorf("%w: null handle", ErrRequest)
+	errNullRequest = pt2pt.ErrNullRequest
 	errNullComm    = comm.ErrNull
 	errNullGroup   = fmt.Errorf("%w: null handle", ErrGroup)
 	errNullWin     = fmt.Errorf("%w: null handle", ErrWin)
 )
-
-// emptyStatus returns the status of a null or inactive request (MPI 4.1, 3.7.3).
-func emptyStatus() Status { return Status{Source: AnySource, Tag: AnyTag} }
 
 // isNull reports whether c is the null communicator (MPI_COMM_NULL).
 func (c *Comm) isNull() bool { return c == nil || c.world == nil }
@@ -160,9 +158,6 @@ func (j *job) checkUsable() error {
 	}
 	return nil
 }
-
-// isNull reports whether r is the null request (MPI_REQUEST_NULL).
-func (r *Request) isNull() bool { return r == nil || r.comm == nil && r.err == nil }
 
 // isNull reports whether w is the null window (MPI_WIN_NULL).
 func (w *Win) isNull() bool { return w == nil || w.comm == nil }

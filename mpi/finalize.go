@@ -48,10 +48,7 @@ func (j *job) finalize(ctx context.Context) error {
 	j.self.freeAttrs()
 	stop := context.AfterFunc(ctx, j.Engine.FailAll)
 	defer stop()
-	j.mu.Lock()
-	detached := j.detached
-	j.mu.Unlock()
-	_, sendErr := WaitAll(detached...)
+	sendErr := j.messages.WaitBuffered()
 	fenced, err := j.Synchronize(ctx, membership.LastCalls{
 		Name:    j.comm.Name(),
 		Barrier: func() error { return j.comm.runBlocking(collective.FinalizeOp()) },

@@ -92,9 +92,6 @@ func (c *Comm) Iexscan(send, recv Buffer, op Op) (*Request, error) {
 
 // startNonblocking starts a nonblocking call.
 func (c *Comm) startNonblocking(o collective.Op) (*Request, error) {
-	b, err := c.callState().Start(&o)
-	if err != nil {
-		return nil, c.fail(o.Name(), o.RootText(), err)
-	}
-	return &Request{comm: c, op: o.Name(), background: b}, nil
+	r, err := c.messageState().StartCall(c.callState(), &o)
+	return (*Request)(r), err
 }

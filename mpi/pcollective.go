@@ -90,15 +90,6 @@ func (c *Comm) ExscanInit(send, recv Buffer, op Op) (*Request, error) {
 
 // newPersistentCall makes a persistent call.
 func (c *Comm) newPersistentCall(o collective.Op) (*Request, error) {
-	p, err := c.callState().Init(&o)
-	if err != nil {
-		return nil, c.fail(o.Name(), o.RootText(), err)
-	}
-	start := func(r *Request) (err error) {
-		if r.background, err = p.Start(); err != nil {
-			return c.fail(o.Name(), o.RootText(), err)
-		}
-		return nil
-	}
-	return &Request{comm: c, op: o.Name(), persistent: true, start: start, free: p.Free}, nil
+	r, err := c.messageState().InitCall(c.callState(), &o)
+	return (*Request)(r), err
 }

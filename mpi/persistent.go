@@ -2,9 +2,8 @@ package mpi
 
 import (
 	"errors"
-	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/pt2pt"
 )
 
 // Persistent requests: communication with fixed arguments that Start starts repeatedly (MPI
@@ -13,12 +12,14 @@ import (
 
 // SendInit makes a persistent Send (MPI_Send_init).
 func (c *Comm) SendInit(b Buffer, dest, tag int) (*Request, error) {
-	return c.sendInit(b, dest, tag, func(r *Request) error { return c.startSend(r, b, dest, tag, standard) })
+	r, err := c.messageState().SendInit(b.data, dest, tag, pt2pt.Standard)
+	return (*Request)(r), err
 }
 
 // SsendInit makes a persistent Ssend (MPI_Ssend_init).
 func (c *Comm) SsendInit(b Buffer, dest, tag int) (*Request, error) {
-	return c.sendInit(b, dest, tag, func(r *Request) error { return c.startSend(r, b, dest, tag, synchronous) })
+	r, err := c.messageState().SendInit(b.data, dest, tag, pt2pt.Synchronous)
+	return (*Request)(r), err
 }
 
 // RsendInit makes a persistent Rsend (MPI_Rsend_init).
@@ -26,42 +27,23 @@ func (c *Comm) RsendInit(b Buffer, dest, tag int) (*Request, error) { return c.S
 
 // BsendInit makes a persistent Bsend (MPI_Bsend_init): each Start copies the message.
 func (c *Comm) BsendInit(b Buffer, dest, tag int) (*Request, error) {
-	return c.sendInit(b, dest, tag, func(r *Request) error { return c.startSend(r, b, dest, tag, buffered) })
-}
-
-func (c *Comm) sendInit(b Buffer, dest, tag int, start func(*Request) error) (*Request, error) {
-	if err := c.checkMessageArgs(b.data, dest, tag, false); err != nil {
-		return nil, c.fail("send-init", fmt.Sprintf("to %d, tag %d", dest, tag), err)
-	}
-	return &Request{comm: c, op: "send", persistent: true, start: start}, nil
+	r, err := c.messageState().SendInit(b.data, dest, tag, pt2pt.Buffered)
+	return (*Request)(r), err
 }
 
 // RecvInit makes a persistent Recv (MPI_Recv_init).
 func (c *Comm) RecvInit(b Buffer, source, tag int) (*Request, error) {
-	if err := c.checkMessageArgs(b.data, source, tag, true); err != nil {
-		return nil, c.fail("receive-init", fmt.Sprintf("from %d, tag %d", source, tag), err)
-	}
-	start := func(r *Request) error { return c.startReceive(r, b, source, tag) }
-	return &Request{comm: c, op: "receive", persistent: true, start: start}, nil
+	r, err := c.messageState().RecvInit(b.data, source, tag)
+	return (*Request)(r), err
 }
 
 // Start starts a persistent request (MPI_Start). It returns an ErrRequest if r is null, active,
 // freed or not persistent.
 func (r *Request) Start() error {
-	switch {
-	case r.isNull():
+	if r.core().IsNull() {
 		return (*Comm)(nil).fail("start", "", errNullRequest)
-	case r.start == nil:
-		return r.comm.fail("start", "", fmt.Errorf("%w: not persistent, or freed", ErrRequest))
-	case r.active:
-		return r.comm.fail("start", "", fmt.Errorf("%w: active", ErrRequest))
 	}
-	r.p, r.neverStarted, r.err = protocol.Request{}, false, nil
-	if err := r.start(r); err != nil {
-		return err
-	}
-	r.active = true
-	return nil
+	return r.core().Start()
 }
 
 // StartAll starts several requests (MPI_Startall) and joins their errors.
@@ -75,18 +57,8 @@ func StartAll(rs ...*Request) (errs error) {
 // Free frees an inactive persistent request (MPI_Request_free). It returns an ErrRequest for
 // any other request.
 func (r *Request) Free() error {
-	if r.isNull() {
+	if r.core().IsNull() {
 		return (*Comm)(nil).fail("free", "", errNullRequest)
 	}
-	if !r.persistent || r.active || r.start == nil {
-		return r.comm.fail("free", "", fmt.Errorf("%w: not persistent, active, or freed", ErrRequest))
-	}
-	r.start = nil
-	if r.free != nil {
-		r.free()
-	}
-	return nil
+	return r.core().Free()
 }
-
-// isInactive reports whether there is nothing to wait for.
-func (r *Request) isInactive() bool { return r.isNull() || r.persistent && !r.active }

@@ -1,8 +1,6 @@
 package mpi
 
 import (
-	"fmt"
-
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/onesided"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
@@ -95,19 +93,13 @@ func (w *Win) CompareAndSwap(b, compare, result Buffer, target, disp int) error 
 // startOperation starts an operation.
 func (w *Win) startOperation(name string, o onesided.Operation, target int) error {
 	if err := w.asWindow().StartOperation(&o, target, nil); err != nil {
-		return w.asComm().fail(name, describeTarget(target, o.At), err)
+		return w.asComm().fail(name, onesided.DescribeTarget(target, o.At), err)
 	}
 	return nil
 }
 
 // startRequest starts an operation with a Request.
 func (w *Win) startRequest(name string, o onesided.Operation, target int) (*Request, error) {
-	r := &Request{comm: w.asComm(), op: name, rmaResult: &onesided.Result{Target: target, At: o.At}}
-	if err := w.asWindow().StartOperation(&o, target, r.rmaResult); err != nil {
-		r.neverStarted, r.err = true, w.asComm().fail(name, describeTarget(target, o.At), err)
-	}
-	return r, r.err
+	r, err := w.asComm().messageState().StartOperation(name, w.asWindow(), &o, target)
+	return (*Request)(r), err
 }
-
-// describeTarget returns the target of an operation, for errors.
-func describeTarget(rank int, at rma.Place) string { return fmt.Sprintf("to %d at %v", rank, at) }

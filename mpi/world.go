@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/softrnic/softrnic/internal/rankaddr"
 	"github.com/softrnic/softrnic/mpi/internal/collective"
@@ -12,6 +11,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/detector"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/membership"
+	"github.com/softrnic/softrnic/mpi/internal/pt2pt"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -28,10 +28,8 @@ type World struct {
 type job struct {
 	*membership.Membership
 	comm, self *Comm
+	messages   *pt2pt.Job
 	o          Options
-
-	mu       sync.Mutex
-	detached []*Request // sends of Bsend that are not done
 }
 
 // Init joins the job that started the process (MPI_Init), by softrnic mpirun or another process
@@ -81,7 +79,7 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 	if err != nil {
 		return nil, err
 	}
-	w := &job{Membership: m, o: o}
+	w := &job{Membership: m, messages: pt2pt.NewJob(o.Check), o: o}
 	w.comm = w.newComm("world", comm.WorldID, nil, rank, size, nil)
 	w.self = w.newComm("self", comm.SelfID, []int{rank}, 0, 1, nil)
 	m.Detector.Start()
@@ -102,19 +100,6 @@ func (j *job) connectAll(ctx context.Context) error {
 		return err
 	}
 	return j.comm.Barrier()
-}
-
-// addDetached keeps a buffered send until it is done.
-func (j *job) addDetached(r *Request) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	kept := j.detached[:0]
-	for _, d := range j.detached {
-		if !d.comm.base.Engine.Test((*requestWait)(d)) {
-			kept = append(kept, d)
-		}
-	}
-	j.detached = append(kept, r)
 }
 
 // Report queries the state of all ranks and returns a report: the calls in which they wait and

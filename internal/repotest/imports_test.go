@@ -67,7 +67,8 @@ var allowedImports = map[string][]string{
 	"datacutter":             {},
 	"mpi/internal/datatype":  {},
 	"mpi/internal/coll":      {"internal/spelling"},
-	"mpi":                    {"internal/counters", "internal/environment", "internal/rankaddr", "verbs", "mpi/internal/coll", "mpi/internal/collective", "mpi/internal/datatype", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/deadlock", "mpi/internal/detector", "mpi/internal/match", "mpi/internal/placement", "mpi/pmi", "mpi/internal/protocol", "mpi/internal/comm", "mpi/internal/onesided", "mpi/internal/rma", "mpi/internal/topology", "internal/adapter"},
+	"mpi":                    {"internal/adapter", "internal/counters", "internal/environment", "internal/rankaddr", "verbs", "mpi/pmi", "mpi/internal/coll", "mpi/internal/collective", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/detector", "mpi/internal/engine", "mpi/internal/fabric", "mpi/internal/match", "mpi/internal/membership", "mpi/internal/onesided", "mpi/internal/protocol", "mpi/internal/pt2pt", "mpi/internal/rma", "mpi/internal/topology"},
+	"mpi/internal/pt2pt":     {"mpi/internal/coll", "mpi/internal/collective", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/engine", "mpi/internal/match", "mpi/internal/onesided", "mpi/internal/protocol"},
 	"mpi/internal/comm":      {"mpi/internal/engine", "mpi/internal/match"},
 	"mpi/internal/onesided":  {"mpi/internal/coll", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma"},
 	"mpi/internal/rma":       {"mpi/internal/datatype"},
@@ -94,6 +95,7 @@ var allowedImports = map[string][]string{
 	"cmd/bench":              {"cmd/internal", "internal/pmi", "internal/hostaddr", "internal/environment", "internal/link", "internal/sched", "verbs", "wire", "rnic", "qp", "rdm", "sdp", "datacutter", "mpi", "acp", "internal/spelling"},
 	"internal/debug":         {},
 
+	"mpi/internal/membership": {"mpi/pmi", "mpi/internal/collective", "mpi/internal/deadlock", "mpi/internal/detector", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/onesided", "mpi/internal/placement", "mpi/internal/protocol"},
 	"mpi/internal/collective": {"internal/sched", "verbs", "mpi/internal/coll", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/shm", "mpi/internal/topology"},
 	"mpi/internal/topology":   {"mpi/internal/comm"},
 }

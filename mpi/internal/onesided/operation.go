@@ -48,6 +48,9 @@ func NewCompareAndSwap(b, compare, result datatype.Buffer, disp int) Operation {
 	return Operation{packet: packetCompareAndSwap, send: b, compare: compare, recv: result, At: rma.At(disp), op: datatype.Replace}
 }
 
+// DescribeTarget returns the target of an operation, for errors.
+func DescribeTarget(rank int, at rma.Place) string { return fmt.Sprintf("to %d at %v", rank, at) }
+
 // A Result is the result of an operation. The engine's lock guards Done and Err.
 type Result struct {
 	Target int

@@ -1,4 +1,4 @@
-package mpi
+package pt2pt
 
 import (
 	"fmt"
@@ -20,21 +20,21 @@ import (
 // sendStages describe the reason for which a send waits.
 var sendStages = map[protocol.Stage]string{protocol.Unsent: "send queue full", protocol.Unmatched: "receive not posted", protocol.Transferring: "in flight"}
 
-// describe describes the wait for the request.
-func (r *Request) describe() deadlock.Call {
+// DescribeWait describes the wait for the request. It implements deadlock.Describer.
+func (r *Request) DescribeWait() deadlock.Call {
 	c, p := r.comm, &r.p
 	d := deadlock.Call{What: r.op, Comm: c.Name()}
 	d.For, d.Any = r.pendingRanks()
 	if r.rmaResult != nil && len(d.For) > 0 {
-		d.What += fmt.Sprintf("(target %s)", c.base.DescribeRank(int32(d.For[0])))
+		d.What += fmt.Sprintf("(target %s)", c.DescribeRank(int32(d.For[0])))
 	}
 	if r.neverStarted || r.background != nil || r.rmaResult != nil {
 		return d
 	}
 	stage := p.Stage()
 	d.Unmet = stage != protocol.Transferring
-	if r.op == "receive" {
-		d.What = fmt.Sprintf("Recv(source %s, tag %s)", c.base.DescribeRank(p.Envelope.Source), comm.DescribeNumber(int(p.Envelope.Tag)))
+	if r.op == opReceive {
+		d.What = fmt.Sprintf("Recv(source %s, tag %s)", c.DescribeRank(p.Envelope.Source), comm.DescribeNumber(int(p.Envelope.Tag)))
 		if !d.Unmet {
 			d.Why = fmt.Sprintf("%d bytes with tag %d in flight", p.Bytes, p.Received.Tag)
 		}
@@ -44,7 +44,7 @@ func (r *Request) describe() deadlock.Call {
 	if p.Sync {
 		name = "Ssend"
 	}
-	d.What = fmt.Sprintf("%s(%d bytes, dest %s, tag %d)", name, len(p.Buf)-c.world.checkOverhead(), c.base.DescribeRank(int32(p.Dest)), p.Envelope.Tag)
+	d.What = fmt.Sprintf("%s(%d bytes, dest %s, tag %d)", name, len(p.Buf)-c.job.signatureSize(), c.DescribeRank(int32(p.Dest)), p.Envelope.Tag)
 	d.Why = sendStages[stage]
 	return d
 }
@@ -56,13 +56,13 @@ func (r *Request) pendingRanks() (ranks []int, any bool) {
 	case r.neverStarted || r.background != nil || r.rmaResult != nil && r.rmaResult.Done:
 		return nil, false
 	case r.rmaResult != nil:
-		return []int{r.comm.base.WorldRank(r.rmaResult.Target)}, false
-	case r.op != "receive":
+		return []int{r.comm.WorldRank(r.rmaResult.Target)}, false
+	case r.op != opReceive:
 		return []int{r.p.Dest}, false
 	case r.p.Stage() == protocol.Transferring:
 		return []int{int(r.p.Received.Source)}, false
 	}
-	return r.comm.base.SourceRanks(r.p.Envelope)
+	return r.comm.SourceRanks(r.p.Envelope)
 }
 
 // describeRequests describes several requests, of which any or all are needed. polled leaves out
@@ -72,7 +72,7 @@ func describeRequests(name string, rs []*Request, any, polled bool) *deadlock.Po
 	var pending []*Request // the caller may reuse rs
 	known, persistent := true, false
 	for _, r := range rs {
-		if r.isInactive() || r.isDone() || polled && r.background != nil {
+		if r.isInactive() || r.Ready() || polled && r.background != nil {
 			continue
 		}
 		ranks, enough := r.pendingRanks()
@@ -83,7 +83,7 @@ func describeRequests(name string, rs []*Request, any, polled bool) *deadlock.Po
 		}
 	}
 	if len(pending) > 0 {
-		d.What, d.Comm = pending[0].describe().What, pending[0].comm.Name()
+		d.What, d.Comm = pending[0].DescribeWait().What, pending[0].comm.Name()
 	}
 	if len(pending) > 1 {
 		d.What += fmt.Sprintf(" and %d more", len(pending)-1)
@@ -105,12 +105,11 @@ func describeRequests(name string, rs []*Request, any, polled bool) *deadlock.Po
 	return d
 }
 
-// polledRequest is a Request that the program tests. It adds the engine's callback to the
-// exported type.
+// polledRequest is a Request that the program tests by Test. Other tests are not recorded.
 type polledRequest Request
 
 // Ready implements engine.Waitable.
-func (q *polledRequest) Ready() bool { return (*Request)(q).isDone() }
+func (q *polledRequest) Ready() bool { return (*Request)(q).Ready() }
 
 // OnPoll implements engine.PollObserver.
 func (q *polledRequest) OnPoll(p *engine.PollStats) {
@@ -122,7 +121,7 @@ func (q *polledRequest) OnPoll(p *engine.PollStats) {
 		p.Add(r.background, nil)
 		return
 	}
-	d := deadlock.NewPoll(r.describe(), r.isDone)
+	d := deadlock.NewPoll(r.DescribeWait(), r.Ready)
 	if r.persistent { // the program may start it anew at any time
 		d.Ready = nil
 	}
@@ -135,7 +134,7 @@ func recordPolls(p *engine.PollStats, name string, rs []*Request, any bool) {
 	var first *Request
 	for _, r := range rs {
 		switch {
-		case r == nil || !p.FirstInRound(&r.pollRound) || r.isInactive() || r.isDone():
+		case r == nil || !p.FirstInRound(&r.pollRound) || r.isInactive() || r.Ready():
 		case r.background != nil:
 			p.Add(r.background, nil)
 		case first == nil:
@@ -154,19 +153,16 @@ func (s *anyRequest) OnPoll(p *engine.PollStats) { recordPolls(p, "TestAny", s.r
 func (a allRequests) OnPoll(p *engine.PollStats) { recordPolls(p, "TestAll", a, false) }
 
 // OnPoll implements engine.PollObserver.
-func (s *probeWait) OnPoll(p *engine.PollStats) {
+func (s *probe) OnPoll(p *engine.PollStats) {
 	if !p.FirstProbeInRound(s.envelope) {
 		return
 	}
 	d := s.DescribeWait()
 	d.What = "Iprobe" + strings.TrimPrefix(d.What, "Probe")
 	p.Add(s.envelope, deadlock.NewPoll(d, func() bool {
-		return s.core.Probe(s.envelope, false) != nil || s.core.SourceError(s.envelope, s.comm.base.WorldRanks) != nil
+		return s.core.Probe(s.envelope, false) != nil || s.core.SourceError(s.envelope, s.comm.WorldRanks) != nil
 	}))
 }
-
-// DescribeWait implements deadlock.Describer.
-func (q *requestWait) DescribeWait() deadlock.Call { return (*Request)(q).describe() }
 
 // DescribeWait implements deadlock.Describer.
 func (s *anyRequest) DescribeWait() deadlock.Call {
@@ -174,12 +170,12 @@ func (s *anyRequest) DescribeWait() deadlock.Call {
 }
 
 // DescribeWait implements deadlock.Describer.
-func (s *probeWait) DescribeWait() deadlock.Call {
-	d := deadlock.Call{What: fmt.Sprintf("Probe(source %s, tag %s)", s.comm.base.DescribeRank(s.envelope.Source), comm.DescribeNumber(int(s.envelope.Tag))), Comm: s.comm.Name(), Unmet: true}
-	d.For, d.Any = s.comm.base.SourceRanks(s.envelope)
+func (s *probe) DescribeWait() deadlock.Call {
+	d := deadlock.Call{What: fmt.Sprintf("Probe(source %s, tag %s)", s.comm.DescribeRank(s.envelope.Source), comm.DescribeNumber(int(s.envelope.Tag))), Comm: s.comm.Name(), Unmet: true}
+	d.For, d.Any = s.comm.SourceRanks(s.envelope)
 	return d
 }
 
-var _ = []deadlock.Describer{&requestWait{}, &probeWait{}, &anyRequest{}}
+var _ = []deadlock.Describer{&Request{}, &probe{}, &anyRequest{}}
 
-var _ = []engine.PollObserver{&polledRequest{}, &anyRequest{}, allRequests{}, &probeWait{}}
+var _ = []engine.PollObserver{&polledRequest{}, &anyRequest{}, allRequests{}, &probe{}}
