@@ -19,6 +19,7 @@ var ErrClosed = errors.New("mpi: finalized")
 type Engine struct {
 	rank, size int
 	fab        fabric.Fabric // nil in a job of one rank
+	fabFailed  bool          // Block has failed; used by the leader in Block
 
 	mu        sync.Mutex
 	core      *protocol.Core

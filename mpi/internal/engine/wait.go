@@ -102,13 +102,14 @@ func (s *source) Prepare(w progress.Waitable) {
 // Poll implements progress.Source.
 func (s *source) Poll() bool { return s.fab != nil && s.fab.Poll() }
 
-// Block implements progress.Source. A fabric that fails ends the requests, and so
-// the waits for them.
+// Block implements progress.Source. A fabric that fails ends the requests by its next Poll,
+// and so the waits for them. Others, as for messages of the own rank, have no events of the
+// fabric to wait for from then on.
 func (s *source) Block(ctx context.Context) error {
-	if s.fab == nil {
+	if s.fab == nil || s.fabFailed {
 		<-ctx.Done()
-	} else {
-		_ = s.fab.Block(ctx)
+	} else if err := s.fab.Block(ctx); err != nil && ctx.Err() == nil {
+		s.fabFailed = true
 	}
 	return nil
 }

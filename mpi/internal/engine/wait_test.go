@@ -14,11 +14,13 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// A brokenFabric is one whose connections fail when it flushes.
+// A brokenFabric is one whose connections fail when it flushes, or that fails as a whole.
 type brokenFabric struct {
 	fabric.Fabric
-	host fabric.Host
-	fail []int // ranks that fail in the next Flush
+	host   fabric.Host
+	fail   []int // ranks that fail in the next Flush
+	failed error // of Block
+	blocks int
 }
 
 var errBroken = errors.New("cable cut")
@@ -32,9 +34,39 @@ func (f *brokenFabric) Flush() {
 
 func (*brokenFabric) Poll() bool { return false }
 
-func (*brokenFabric) Block(ctx context.Context) error {
+func (f *brokenFabric) Block(ctx context.Context) error {
+	if f.blocks++; f.failed != nil {
+		return f.failed
+	}
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+func (f *brokenFabric) newEngine(t *testing.T) *engine.Engine {
+	e, err := engine.New(0, 4, func(h fabric.Host) (fabric.Fabric, error) {
+		f.host = h
+		return f, nil
+	})
+	require.NoError(t, err)
+	return e
+}
+
+// TestFabricFails checks that a wait for a message of the own rank goes on without the fabric, and
+// does not poll it in a loop.
+func TestFabricFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &brokenFabric{failed: errBroken}
+		e := f.newEngine(t)
+		in := &protocol.Request{Envelope: match.Envelope{Source: 0, Tag: 5}}
+		require.NoError(t, e.Receive(in))
+		ended := make(chan error, 1)
+		go func() { ended <- e.Wait(t.Context(), in) }()
+		synctest.Wait() // never returns if the goroutine does not block
+		require.Empty(t, ended)
+		require.Equal(t, 1, f.blocks)
+		require.NoError(t, e.Send(&protocol.Request{Envelope: match.Envelope{Tag: 5}}))
+		require.NoError(t, <-ended)
+	})
 }
 
 // TestFlushFails checks that all goroutines that wait for ranks return when a flush before a wait
@@ -42,11 +74,7 @@ func (*brokenFabric) Block(ctx context.Context) error {
 func TestFlushFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &brokenFabric{}
-		e, err := engine.New(0, 4, func(h fabric.Host) (fabric.Fabric, error) {
-			f.host = h
-			return f, nil
-		})
-		require.NoError(t, err)
+		e := f.newEngine(t)
 		ended := make(chan error, 3)
 		wait := func(rank int32) {
 			r := &protocol.Request{Envelope: match.Envelope{Source: rank, Tag: match.Any}}
