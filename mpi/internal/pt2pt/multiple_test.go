@@ -29,6 +29,11 @@ var requestStates = []struct {
 		r, _ := c.Irecv(datatype.Buffer{}, comm.ProcNull, 9)
 		return r
 	}},
+	{"persistent and done", true, true, func(c *Comm) *Request {
+		r, _ := c.RecvInit(datatype.Buffer{}, comm.ProcNull, 9)
+		_ = r.Start()
+		return r
+	}},
 	{"of the null communicator", true, true, func(*Comm) *Request {
 		r, _ := NewNullComm(failCall).Irecv(datatype.Buffer{}, 0, 9)
 		return r
