@@ -58,9 +58,9 @@ func New(c Config) *Detector {
 		signals: reportSignals(c.Signal), stopCh: make(chan struct{}),
 	}
 	d.states = states{polls: d.polls, losses: d.losses}
-	d.localState = d.states.describeRank
-	if d.print == nil {
-		d.print = func(text string) { fmt.Fprint(os.Stderr, text) }
+	d.queries.localState = d.states.describeRank
+	if d.queries.print == nil {
+		d.queries.print = func(text string) { fmt.Fprint(os.Stderr, text) }
 	}
 	return d
 }
@@ -79,10 +79,10 @@ func (d *Detector) serveTasks() {
 		select {
 		case <-d.stopCh:
 			return
-		case f := <-d.tasks:
+		case f := <-d.queries.tasks:
 			f()
 		case <-d.signals:
-			d.engine.Do(func(core *protocol.Core) { d.raiseAlarm(core, reasonRequested) })
+			d.engine.Do(func(core *protocol.Core) { d.queries.raiseAlarm(core, reasonRequested) })
 		case <-tick.C:
 			d.sampleWaits()
 		}
@@ -106,15 +106,15 @@ func (d *Detector) sampleWaits() {
 	list, more, spent := d.engine.TakePollStats()
 	d.engine.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
 		now := time.Now()
-		active := d.updateLastCall(last, now)
-		d.startSample()
-		d.stats.addRound(spent)
-		alarm := d.checkPolls(core, list, more, active, now)
-		if d.checkWaits(core, waiting, now) || alarm {
-			d.raiseAlarm(core, d.alarmReason())
+		active := d.polls.updateLastCall(last, now)
+		d.polls.startSample()
+		d.polls.stats.addRound(spent)
+		alarm := d.polls.checkPolls(core, list, more, active, now)
+		if d.polls.checkWaits(core, waiting, now) || alarm {
+			d.queries.raiseAlarm(core, d.queries.alarmReason())
 		}
-		d.endSample()
-		d.checkFallback(core, now)
+		d.polls.endSample()
+		d.queries.checkFallback(core, now)
 	})
 }
 
@@ -122,10 +122,10 @@ func (d *Detector) sampleWaits() {
 // done so. The caller holds the engine's lock.
 func (d *Detector) HandleRankLost(rank int) {
 	core := d.engine.Core()
-	delete(d.lossesSent, rank)
-	d.dropRank(core, rank)
+	delete(d.losses.lossesSent, rank)
+	d.flushes.dropRank(core, rank)
 	if !d.stopped && !hasAnnouncedMismatch(core.PeerError(rank)) {
-		d.addLoss(core, rank)
+		d.losses.addLoss(core, rank)
 	}
 }
 
@@ -138,7 +138,7 @@ func (d *Detector) AnnounceDeparture(cause error, timeout time.Duration) {
 	d.Stop()
 	d.engine.FailAll()
 	if d.engine.Wait(ctx, noTransfers{d.engine.Core()}) == nil {
-		_ = d.flushPackets(ctx, "", cause)
+		_ = d.flushes.flushPackets(ctx, "", cause)
 	}
 }
 
@@ -149,7 +149,7 @@ func (d *Detector) HandlePacket(from int, h *envelope.Header, payload []byte) er
 	core := d.engine.Core()
 	switch h.Tag {
 	case deadlock.PacketProbe:
-		d.handleProbe(core, from)
+		d.losses.handleProbe(core, from)
 		if len(payload) > 0 {
 			return d.states.calls.HandlePacket(from, h, payload)
 		}
@@ -159,26 +159,26 @@ func (d *Detector) HandlePacket(from int, h *envelope.Header, payload []byte) er
 	case deadlock.PacketCallEnded:
 		return d.states.calls.HandlePacket(from, h, payload)
 	case deadlock.PacketConfirm:
-		d.handleConfirm(core, from)
+		d.flushes.handleConfirm(core, from)
 	case deadlock.PacketFlush:
-		d.handleProbe(core, from) // it waits for this rank
-		d.handleFlush(core, from, nil)
+		d.losses.handleProbe(core, from) // it waits for this rank
+		d.flushes.handleFlush(core, from, nil)
 	case deadlock.PacketFlushed:
-		d.handleFlushReply(core, from)
+		d.flushes.handleFlushReply(core, from)
 	case deadlock.PacketDepart:
-		d.handleProbe(core, from)
-		d.handleFlush(core, from, parseDeparture(h, payload))
+		d.losses.handleProbe(core, from)
+		d.flushes.handleFlush(core, from, parseDeparture(h, payload))
 	case deadlock.PacketRankLost:
-		return d.handleRankLost(from, h.ID, h.Length, payload)
+		return d.losses.handleRankLost(from, h.ID, h.Length, payload)
 	case deadlock.PacketAlarm:
 		d.SendPacket(core, from, envelope.Header{Tag: deadlock.PacketAlarmAck}, nil)
-		d.handleAlarm(core, reportReason(h.Length))
+		d.queries.handleAlarm(core, reportReason(h.Length))
 	case deadlock.PacketAlarmAck:
-		d.fallbackAt = time.Time{}
+		d.queries.fallbackAt = time.Time{}
 	case deadlock.PacketStateQuery:
-		d.handleQuery(from, h.ID)
+		d.queries.handleQuery(from, h.ID)
 	case deadlock.PacketState:
-		return d.handleStatePart(from, h, payload)
+		return d.queries.handleStatePart(from, h, payload)
 	default:
 		return fmt.Errorf("%w: unknown detector packet %d", protocol.ErrProtocol, h.Tag)
 	}
