@@ -10,25 +10,8 @@ import (
 
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/acp/acptest"
+	"github.com/softrnic/softrnic/internal/faulttest"
 )
-
-// errBoom is the value of the panics of a test.
-var errBoom = errors.New("boom")
-
-// boomContext is a program's context whose Done panics.
-type boomContext struct{ context.Context }
-
-func (boomContext) Done() <-chan struct{} { panic(errBoom) }
-
-// recovered calls f and returns its error, or the value of its panic.
-func recovered(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = v.(error)
-		}
-	}()
-	return f()
-}
 
 // TestContextsOfWaits ends the context of each kind of wait, or lets it panic, at rank 0, while rank 1 has not
 // done its part. Another goroutine of rank 0 waits at the same time. Afterwards both ranks communicate.
@@ -38,7 +21,7 @@ func TestContextsOfWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		want error
-	}{"ended": {ended, context.Canceled}, "panics": {boomContext{context.Background()}, errBoom}} {
+	}{"ended": {ended, context.Canceled}, "panics": {faulttest.Context{Context: context.Background()}, faulttest.ErrPanic}} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 				ch, err := p.NewChannel(0, 1, acp.ChannelOptions{})
@@ -69,7 +52,7 @@ func TestContextsOfWaits(t *testing.T) {
 					"Request.Wait": func() error { _, err := r.Wait(c.ctx); return err },
 					"Sync":         func() error { return p.Sync(c.ctx) },
 				} {
-					if err := recovered(wait); !errors.Is(err, c.want) {
+					if err := faulttest.Recover(wait); !errors.Is(err, c.want) {
 						return fmt.Errorf("%s: %v, want %w", what, err, c.want)
 					}
 				}

@@ -9,29 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/faulttest"
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
 
-// errBoom is the value of the panics of the tests.
-var errBoom = errors.New("boom")
-
-// boomContext is a program's context whose Done panics.
-type boomContext struct{ context.Context }
-
-func (boomContext) Done() <-chan struct{} { panic(errBoom) }
-
-// recovered calls f and returns its error, or the value of its panic.
-func recovered(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = v.(error)
-		}
-	}()
-	return f()
-}
-
-var boomOp = mpi.OpFunc("boom", true, func(_, _ []int64) { panic(errBoom) })
+var boomOp = mpi.OpFunc("boom", true, func(_, _ []int64) { panic(faulttest.ErrPanic) })
 
 // programFaults are faults of functions of the program, and the error or panic of the call.
 var programFaults = map[string]struct {
@@ -40,19 +23,19 @@ var programFaults = map[string]struct {
 }{
 	"an operation panics": {func(c *mpi.Comm) error {
 		return c.Allreduce(mpi.Of([]int64{1}), mpi.Of([]int64{0}), boomOp)
-	}, errBoom},
+	}, faulttest.ErrPanic},
 	"an operation panics at one rank": {func(c *mpi.Comm) error {
 		op := mpi.OpFunc("boom at 0", true, func(_, inout []int64) {
 			if inout[0]++; c.Rank() == 0 {
-				panic(errBoom)
+				panic(faulttest.ErrPanic)
 			}
 		})
-		err := recovered(func() error { return c.Allreduce(mpi.Of([]int64{1}), mpi.Of([]int64{0}), op) })
+		err := faulttest.Recover(func() error { return c.Allreduce(mpi.Of([]int64{1}), mpi.Of([]int64{0}), op) })
 		if c.Rank() > 0 && err == nil {
-			err = errBoom
+			err = faulttest.ErrPanic
 		}
 		return err
-	}, errBoom},
+	}, faulttest.ErrPanic},
 	"an operation ends its goroutine": {func(c *mpi.Comm) error {
 		op := mpi.OpFunc("exit", true, func(_, _ []int64) { runtime.Goexit() })
 		r, err := c.Iallreduce(mpi.Of([]int64{1}), mpi.Of([]int64{0}), op)
@@ -75,16 +58,16 @@ var programFaults = map[string]struct {
 		return errors.Join(err, r.Free())
 	}, mpi.ErrOp},
 	"an error handler panics": {func(c *mpi.Comm) error {
-		c.SetErrorHandler(func(*mpi.Error) { panic(errBoom) })
+		c.SetErrorHandler(func(*mpi.Error) { panic(faulttest.ErrPanic) })
 		defer c.SetErrorHandler(nil)
 		return c.Send(mpi.Of([]int64{1}), c.Size(), 0)
-	}, errBoom},
+	}, faulttest.ErrPanic},
 	"a context panics": {func(c *mpi.Comm) error {
 		r, err := c.Irecv(mpi.Of([]int64{0}), 1-c.Rank(), 7)
 		if err != nil {
 			return err
 		}
-		err = recovered(func() error { _, err := r.WaitContext(boomContext{context.Background()}); return err })
+		err = faulttest.Recover(func() error { _, err := r.WaitContext(faulttest.Context{Context: context.Background()}); return err })
 		if entered := c.Barrier(); entered != nil { // the message must not arrive before the wait
 			return entered
 		}
@@ -95,7 +78,7 @@ var programFaults = map[string]struct {
 			return waited
 		}
 		return err
-	}, errBoom},
+	}, faulttest.ErrPanic},
 	"a context ends in a wait": {func(c *mpi.Comm) error {
 		r, err := c.Irecv(mpi.Of([]int64{0}), 1-c.Rank(), 7)
 		if err != nil {
@@ -114,13 +97,13 @@ var programFaults = map[string]struct {
 		if err != nil {
 			return err
 		}
-		mpi.NewAttr(nil, func(*mpi.Comm, int) { panic(errBoom) }).Set(d, 1)
-		err = recovered(d.Free)
+		mpi.NewAttr(nil, func(*mpi.Comm, int) { panic(faulttest.ErrPanic) }).Set(d, 1)
+		err = faulttest.Recover(d.Free)
 		if second := d.Free(); !errors.Is(second, mpi.ErrFreed) {
 			return fmt.Errorf("second Free: %w", second)
 		}
 		return err
-	}, errBoom},
+	}, faulttest.ErrPanic},
 }
 
 // TestProgramFaults checks that a fault in a function of the program reaches the call that it
@@ -130,7 +113,7 @@ func TestProgramFaults(t *testing.T) {
 		for _, o := range []mpi.Options{{}, {NoShared: true}} {
 			t.Run(fmt.Sprintf("%s,shared=%v", name, !o.NoShared), func(t *testing.T) {
 				require.NoError(t, mpitest.RunOptions(2, o, func(w mpi.World) error {
-					if err := recovered(func() error { return fault.call(w.Comm) }); !errors.Is(err, fault.want) {
+					if err := faulttest.Recover(func() error { return fault.call(w.Comm) }); !errors.Is(err, fault.want) {
 						return fmt.Errorf("rank %d: %v, want %w", w.Rank(), err, fault.want)
 					}
 					if err := w.Barrier(); err != nil {

@@ -2,35 +2,17 @@ package rdm_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/faulttest"
 	"github.com/softrnic/softrnic/rdm"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
-
-// errBoom is the value of the panics of the tests.
-var errBoom = errors.New("boom")
-
-// boomContext is a program's context whose Done panics.
-type boomContext struct{ context.Context }
-
-func (boomContext) Done() <-chan struct{} { panic(errBoom) }
-
-// recovered calls f and returns its error, or the value of its panic.
-func recovered(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = v.(error)
-		}
-	}()
-	return f()
-}
 
 // faultWorld is an endpoint in which one goroutine leads and another follows, both in Recv.
 type faultWorld struct {
@@ -62,7 +44,7 @@ func newFaultWorld(t *testing.T) *faultWorld {
 	w := &faultWorld{t: t, dev: device(t, "")}
 	w.e = endpointOn(t, w.dev, rdm.Options{Allow: func(at rdm.Addr) (verbs.AccessFlags, bool) {
 		if at.ID == 666 {
-			panic(errBoom)
+			panic(faulttest.ErrPanic)
 		}
 		return verbs.AccessRemote, true
 	}})
@@ -90,7 +72,7 @@ var rdmFaults = map[string]func(w *faultWorld) (outcomes [2]error){
 		return [2]error{nil, context.Canceled}
 	},
 	"the context of another follower panics": func(w *faultWorld) [2]error {
-		require.ErrorIs(w.t, recovered(func() error { return w.recv(boomContext{w.t.Context()}) }), errBoom)
+		require.ErrorIs(w.t, faulttest.Recover(func() error { return w.recv(faulttest.Context{Context: w.t.Context()}) }), faulttest.ErrPanic)
 		return [2]error{}
 	},
 	"the context of an operation panics": func(w *faultWorld) [2]error {
@@ -101,14 +83,14 @@ var rdmFaults = map[string]func(w *faultWorld) (outcomes [2]error){
 		require.NoError(w.t, peerDev.SetImpair("loss 100%")) // it stays outstanding
 		var op rdm.Op
 		require.NoError(w.t, p.Read(&op, mine.At(0, 8), theirs.Remote(0)))
-		require.ErrorIs(w.t, recovered(func() error { return op.Wait(boomContext{w.t.Context()}) }), errBoom)
+		require.ErrorIs(w.t, faulttest.Recover(func() error { return op.Wait(faulttest.Context{Context: w.t.Context()}) }), faulttest.ErrPanic)
 		require.NoError(w.t, peerDev.SetImpair(""))
 		require.NoError(w.t, op.Wait(guarded(w.t)))
 		return [2]error{}
 	},
 	"Allow panics": func(w *faultWorld) [2]error {
 		other := endpoint(w.t, "", rdm.Options{ID: 666})
-		require.ErrorIs(w.t, recovered(func() error { _, err := w.e.Dial(w.t.Context(), other.Addr()); return err }), errBoom)
+		require.ErrorIs(w.t, faulttest.Recover(func() error { _, err := w.e.Dial(w.t.Context(), other.Addr()); return err }), faulttest.ErrPanic)
 		return [2]error{}
 	},
 	"the endpoint closes": func(w *faultWorld) [2]error {
@@ -162,7 +144,7 @@ func TestContextOfLeaderPanics(t *testing.T) {
 		_, _, err := a.Recv(ctx, make([]byte, 8))
 		return err
 	}
-	require.ErrorIs(t, recovered(func() error { return recv(boomContext{t.Context()}) }), errBoom)
+	require.ErrorIs(t, faulttest.Recover(func() error { return recv(faulttest.Context{Context: t.Context()}) }), faulttest.ErrPanic)
 	require.NoError(t, p.Send(guarded(t), []byte("x")))
 	require.NoError(t, recv(guarded(t)))
 }
