@@ -37,7 +37,6 @@ func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 	defer e.mu.Unlock()
 	e.lastOp.Calls++
 	if w.Ready() {
-		e.progress.Notify()
 		return nil
 	}
 	a := e.newActiveWait(w)
