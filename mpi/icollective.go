@@ -93,5 +93,5 @@ func (c *Comm) Iexscan(send, recv Buffer, op Op) (*Request, error) {
 // startNonblocking starts a nonblocking call.
 func (c *Comm) startNonblocking(o collective.Op) (*Request, error) {
 	r, err := c.messageState().StartCall(c.callState(), &o)
-	return (*Request)(r), err
+	return handleOf(r), err
 }

@@ -91,5 +91,5 @@ func (c *Comm) ExscanInit(send, recv Buffer, op Op) (*Request, error) {
 // newPersistentCall makes a persistent call.
 func (c *Comm) newPersistentCall(o collective.Op) (*Request, error) {
 	r, err := c.messageState().InitCall(c.callState(), &o)
-	return (*Request)(r), err
+	return handleOf(r), err
 }

@@ -13,13 +13,13 @@ import (
 // SendInit makes a persistent Send (MPI_Send_init).
 func (c *Comm) SendInit(b Buffer, dest, tag int) (*Request, error) {
 	r, err := c.messageState().SendInit(b.data, dest, tag, pt2pt.Standard)
-	return (*Request)(r), err
+	return handleOf(r), err
 }
 
 // SsendInit makes a persistent Ssend (MPI_Ssend_init).
 func (c *Comm) SsendInit(b Buffer, dest, tag int) (*Request, error) {
 	r, err := c.messageState().SendInit(b.data, dest, tag, pt2pt.Synchronous)
-	return (*Request)(r), err
+	return handleOf(r), err
 }
 
 // RsendInit makes a persistent Rsend (MPI_Rsend_init).
@@ -28,13 +28,13 @@ func (c *Comm) RsendInit(b Buffer, dest, tag int) (*Request, error) { return c.S
 // BsendInit makes a persistent Bsend (MPI_Bsend_init): each Start copies the message.
 func (c *Comm) BsendInit(b Buffer, dest, tag int) (*Request, error) {
 	r, err := c.messageState().SendInit(b.data, dest, tag, pt2pt.Buffered)
-	return (*Request)(r), err
+	return handleOf(r), err
 }
 
 // RecvInit makes a persistent Recv (MPI_Recv_init).
 func (c *Comm) RecvInit(b Buffer, source, tag int) (*Request, error) {
 	r, err := c.messageState().RecvInit(b.data, source, tag)
-	return (*Request)(r), err
+	return handleOf(r), err
 }
 
 // Start starts a persistent request (MPI_Start). It returns an ErrRequest if r is null, active,

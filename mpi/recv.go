@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"unsafe"
 
 	"github.com/softrnic/softrnic/mpi/internal/pt2pt"
 )
@@ -23,7 +24,7 @@ func (c *Comm) RecvContext(ctx context.Context, b Buffer, source, tag int) (Stat
 // Irecv starts a Recv (MPI_Irecv).
 func (c *Comm) Irecv(b Buffer, source, tag int) (*Request, error) {
 	r, err := c.messageState().Irecv(b.data, source, tag)
-	return (*Request)(r), err
+	return handleOf(r), err
 }
 
 // Sendrecv sends one message and receives another concurrently (MPI_Sendrecv).
@@ -51,18 +52,24 @@ func (c *Comm) Iprobe(source, tag int) (Status, bool, error) {
 }
 
 // Message is a message that Mprobe has matched: no other receive matches it.
-type Message pt2pt.Message
+type Message struct{ message pt2pt.Message }
+
+// core returns the message below the handle, at the same address: nil for nil.
+func (m *Message) core() *pt2pt.Message { return (*pt2pt.Message)(unsafe.Pointer(m)) }
+
+// messageOf returns the handle of a message.
+func messageOf(m *pt2pt.Message) *Message { return (*Message)(unsafe.Pointer(m)) }
 
 // Mprobe is Probe that removes the message from matching (MPI_Mprobe).
 func (c *Comm) Mprobe(source, tag int) (*Message, Status, error) {
 	m, s, err := c.messageState().Probe(source, tag, true)
-	return (*Message)(m), Status(s), err
+	return messageOf(m), Status(s), err
 }
 
 // Improbe is Iprobe that removes the message from matching (MPI_Improbe).
 func (c *Comm) Improbe(source, tag int) (*Message, Status, bool, error) {
 	m, s, ok, err := c.messageState().Iprobe(source, tag, true)
-	return (*Message)(m), Status(s), ok, err
+	return messageOf(m), Status(s), ok, err
 }
 
 // Recv receives the message (MPI_Mrecv). It returns an ErrRequest if m is nil
@@ -77,11 +84,11 @@ func (m *Message) Recv(b Buffer) (Status, error) {
 
 // Irecv starts a Recv (MPI_Imrecv).
 func (m *Message) Irecv(b Buffer) (*Request, error) {
-	message := (*pt2pt.Message)(m)
+	message := m.core()
 	if message.IsNull() {
 		r, err := nullMessages.IrecvNull()
-		return (*Request)(r), err
+		return handleOf(r), err
 	}
 	r, err := message.Irecv(b.data)
-	return (*Request)(r), err
+	return handleOf(r), err
 }

@@ -14,13 +14,15 @@ import (
 //
 // The nil pointer is the null request (MPI_REQUEST_NULL). It is done, with the empty status:
 // source AnySource, tag AnyTag and 0 bytes.
-type Request pt2pt.Request
+type Request struct{ request pt2pt.Request }
 
-// core returns the request below the handle.
-func (r *Request) core() *pt2pt.Request { return (*pt2pt.Request)(r) }
+// core returns the request below the handle, at the same address: nil for nil.
+func (r *Request) core() *pt2pt.Request { return (*pt2pt.Request)(unsafe.Pointer(r)) }
 
-// coresOf returns the requests below a list of handles, in the memory of the list: a pointer to a
-// Request is one to a pt2pt.Request.
+// handleOf returns the handle of a request.
+func handleOf(r *pt2pt.Request) *Request { return (*Request)(unsafe.Pointer(r)) }
+
+// coresOf returns the requests below a list of handles, in the memory of the list.
 func coresOf(rs []*Request) []*pt2pt.Request {
 	return unsafe.Slice((**pt2pt.Request)(unsafe.Pointer(unsafe.SliceData(rs))), len(rs))
 }

@@ -57,13 +57,13 @@ func (c *Comm) Bsend(b Buffer, dest, tag int) error {
 // returned by Wait.
 func (c *Comm) Isend(b Buffer, dest, tag int) (*Request, error) {
 	r, err := c.messageState().Isend(b.data, dest, tag, pt2pt.Standard)
-	return (*Request)(r), err
+	return handleOf(r), err
 }
 
 // Issend starts an Ssend (MPI_Issend).
 func (c *Comm) Issend(b Buffer, dest, tag int) (*Request, error) {
 	r, err := c.messageState().Isend(b.data, dest, tag, pt2pt.Synchronous)
-	return (*Request)(r), err
+	return handleOf(r), err
 }
 
 // Irsend starts an Rsend (MPI_Irsend).
@@ -72,5 +72,5 @@ func (c *Comm) Irsend(b Buffer, dest, tag int) (*Request, error) { return c.Isen
 // Ibsend starts a Bsend (MPI_Ibsend): the buffer may be reused at once.
 func (c *Comm) Ibsend(b Buffer, dest, tag int) (*Request, error) {
 	r, err := c.messageState().Isend(b.data, dest, tag, pt2pt.Buffered)
-	return (*Request)(r), err
+	return handleOf(r), err
 }

@@ -101,5 +101,5 @@ func (w *Win) startOperation(name string, o onesided.Operation, target int) erro
 // startRequest starts an operation with a Request.
 func (w *Win) startRequest(name string, o onesided.Operation, target int) (*Request, error) {
 	r, err := w.asComm().messageState().StartOperation(name, w.asWindow(), &o, target)
-	return (*Request)(r), err
+	return handleOf(r), err
 }

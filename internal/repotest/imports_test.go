@@ -43,6 +43,7 @@ var allowedImports = map[string][]string{
 	"internal/ifwatch":       {},
 	"internal/cancelctx":     {},
 	"internal/netns":         {},
+	"internal/faulttest":     {},
 	"internal/ownaddr":       {},
 	"internal/racesync":      {},
 	"internal/pages":         {"internal/place"},
