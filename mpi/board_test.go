@@ -394,22 +394,27 @@ func TestNoBoards(t *testing.T) {
 	})
 	t.Run("one cannot", func(t *testing.T) {
 		var calls atomic.Int32
-		defer mpi.OpenSegments(func(name string, size int) (*shm.Segment, error) {
+		open := func(name string, size int) (*shm.Segment, error) {
 			if calls.Add(1) == 2 {
 				return nil, shm.ErrUnavailable
 			}
 			return shm.Open(name, size)
-		})()
-		job(t, n, mpi.Options{}, without)
+		}
+		job(t, n, mpi.Options{}, func(w mpi.World) error {
+			w.OpenSegments(open)
+			return without(w)
+		})
 		require.EqualValues(t, n-1, calls.Load())
 	})
 	t.Run("names", func(t *testing.T) {
 		var name atomic.Value
-		defer mpi.OpenSegments(func(x string, size int) (*shm.Segment, error) {
-			name.Store(x)
-			return shm.Open(x, size)
-		})()
-		job(t, 2, mpi.Options{}, func(w mpi.World) error { return createSharedMemory(w.Comm) })
+		job(t, 2, mpi.Options{}, func(w mpi.World) error {
+			w.OpenSegments(func(x string, size int) (*shm.Segment, error) {
+				name.Store(x)
+				return shm.Open(x, size)
+			})
+			return createSharedMemory(w.Comm)
+		})
 		_, err := shm.Open(name.Load().(string), shm.BoardSize(2, mpi.BoardRoom(2)))
 		require.ErrorIs(t, err, shm.ErrUnavailable)
 	})

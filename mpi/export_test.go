@@ -40,11 +40,9 @@ const BoardAfter = collective.BoardThreshold
 
 var BoardRoom = collective.BoardSlotSize
 
-// OpenSegments replaces the function by which ranks open the shared memory of other ranks.
-func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func()) {
-	before := collective.OpenSegment
-	collective.OpenSegment = open
-	return func() { collective.OpenSegment = before }
+// OpenSegments replaces the function by which this rank opens the shared memory of other ranks.
+func (w World) OpenSegments(open func(string, int) (*shm.Segment, error)) {
+	w.world.Calls.OpenSegment = open
 }
 
 // Vanish ends the rank's communication without a message to the others.

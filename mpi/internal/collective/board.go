@@ -66,9 +66,6 @@ func (n *callNet) closeBoard() {
 // segmentNameSize is the size of the segment name in a message.
 const segmentNameSize = 64
 
-// OpenSegment is replaced in tests.
-var OpenSegment = shm.Open
-
 // createSegment creates a segment at rank 0 and maps it at all ranks. It is collective. The
 // segment is nil if one rank cannot map it, which sets unavailable, or if a message fails.
 func (n *callNet) createSegment(size int) (seg *shm.Segment, never bool) {
@@ -86,7 +83,7 @@ func (n *callNet) createSegment(size int) (seg *shm.Segment, never bool) {
 	by := coll.Call{Net: struct{ coll.Net }{n}, Memory: &n.scratch} // messages
 	err := by.Bcast(0, name[:])
 	if err == nil && n.Rank() != 0 {
-		seg, _ = OpenSegment(string(name[:max(0, bytes.IndexByte(name[:], 0))]), size)
+		seg, _ = n.comm.job.OpenSegment(string(name[:max(0, bytes.IndexByte(name[:], 0))]), size)
 	}
 	have := []byte{0}
 	if seg != nil {

@@ -27,6 +27,10 @@ type Options struct {
 	Check      bool            // compare calls before they execute
 	Choices    coll.Choices    // algorithms chosen by name
 	Transports coll.Transports // of messages between the ranks; 0 for none that package coll knows
+
+	// OpenSegment maps the shared memory that rank 0 of a communicator has created: shm.Open
+	// if it is nil.
+	OpenSegment func(name string, size int) (*shm.Segment, error)
 }
 
 // Detector sends the packets by which the ranks compare calls (package deadlock).

@@ -6,10 +6,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
 // NewJob returns the state of a rank that has no communicators yet.
 func NewJob(e *engine.Engine, d Detector, o Options) *Job {
+	if o.OpenSegment == nil {
+		o.OpenSegment = shm.Open
+	}
 	return &Job{Options: o, Contexts: NewContextIDs(MaxContexts), engine: e, detector: d}
 }
 
