@@ -216,6 +216,21 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+// TestDurationFewReceives checks that a side goes on receiving after its duration has ended: the
+// peer's may end later, and each of its messages needs a receive.
+func TestDurationFewReceives(t *testing.T) {
+	for _, duplex := range []bool{false, true} {
+		t.Run(fmt.Sprintf("duplex=%v", duplex), func(t *testing.T) {
+			o := defaults("send_bw")
+			o.Bidirectional, o.Duration = duplex, 20*time.Millisecond
+			o.TxDepth, o.RxDepth = 256, 1
+			server, client := runBoth(t, o, o)
+			require.NoError(t, server.err)
+			require.NoError(t, client.err)
+		})
+	}
+}
+
 // TestInfinite checks that the test reports until it is interrupted.
 func TestInfinite(t *testing.T) {
 	for _, name := range []string{"send_bw", "write_bw"} {

@@ -70,6 +70,23 @@ func (t *bandwidthRun) handleReceive(i int, wc *verbs.WC, now int64) error {
 	return nil
 }
 
+// receiveUntilPeerEnds receives after the end of a timed run until the peer's next message a has
+// been read. The peer's run may have started later, and what it still sends needs receives, without
+// which its queue pair would retry forever.
+func (t *bandwidthRun) receiveUntilPeerEnds(ctx context.Context, a *pendingRead) error {
+	t.ctx = ctx
+	for {
+		select {
+		case <-a.done:
+			return nil
+		default:
+		}
+		if err := t.handleCompletions(false); err != nil {
+			return err
+		}
+	}
+}
+
 // checkLength returns an error for a message of another size.
 func (p *plan) checkLength(size int, wc *verbs.WC) error {
 	got := int(wc.ByteLen)

@@ -203,6 +203,14 @@ func (r *runner) measureBandwidth(ctx context.Context, alive *watch.Watch, size 
 	if err != nil {
 		return none, r.reportInterrupted(ctx, t, err)
 	}
+	if t.timed && t.receives {
+		r.handshake.waitAhead = func(a *pendingRead) error {
+			if err := t.receiveUntilPeerEnds(ctx, a); err != nil {
+				return r.handshake.peerError("receive until its end of the test", err)
+			}
+			return nil
+		}
+	}
 	if t.lost > 0 {
 		fmt.Fprintf(r.Log, "%d of %d messages were lost: this transport does not retransmit\n", t.lost, t.total)
 		r.result.Lost += t.lost
