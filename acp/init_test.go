@@ -61,6 +61,35 @@ func TestOptionsOutOfRange(t *testing.T) {
 	}
 }
 
+// A limitedDevice is a device with other attributes.
+type limitedDevice struct {
+	verbs.Device
+	limit func(*verbs.DeviceAttr)
+}
+
+func (d limitedDevice) QueryDevice() verbs.DeviceAttr {
+	attr := d.Device.QueryDevice()
+	d.limit(&attr)
+	return attr
+}
+
+// TestDeviceLimits checks that Init refuses a device whose atomics or writes a processor could not
+// observe in order.
+func TestDeviceLimits(t *testing.T) {
+	for want, limit := range map[string]func(*verbs.DeviceAttr){
+		"AtomicGlob":    func(a *verbs.DeviceAttr) { a.AtomicCap = verbs.AtomicHCA },
+		"OrderedWrites": func(a *verbs.DeviceAttr) { a.OrderedWrites = false },
+	} {
+		open := func() (verbs.Device, error) {
+			dev, err := rnic.Open(rnic.Options{})
+			return limitedDevice{dev, limit}, err
+		}
+		_, err := acp.Init(open, acp.Options{Manager: pmi.NewLocal(1)[0]})
+		require.ErrorIs(t, err, verbs.ErrUnsupported)
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // TestFinalizeContext checks that Finalize ends with its context while another rank does not call it, and
 // that Close after it does nothing.
 func TestFinalizeContext(t *testing.T) {

@@ -90,8 +90,11 @@ func (p *Process) joinJob(ctx context.Context, open func() (verbs.Device, error)
 		return err
 	}
 	p.dev = dev
-	if p.dev.QueryDevice().AtomicCap != verbs.AtomicGlob {
+	switch attr := p.dev.QueryDevice(); {
+	case attr.AtomicCap != verbs.AtomicGlob:
 		return fmt.Errorf("%w: device atomics are not atomic with processor atomics (AtomicGlob)", verbs.ErrUnsupported)
+	case !attr.OrderedWrites: // a mirrored tail is polled, and its data must be there
+		return fmt.Errorf("%w: device does not promise the order of writes (OrderedWrites)", verbs.ErrUnsupported)
 	}
 	p.handles.initHandles()
 	p.channels.initTables()

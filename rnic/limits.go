@@ -54,5 +54,6 @@ func (d *Device) deviceAttr() verbs.DeviceAttr {
 		PhysPortCnt:     1,
 		LocalCAAckDelay: 15,
 		AtomicCap:       verbs.AtomicGlob,
+		OrderedWrites:   true,
 	}
 }

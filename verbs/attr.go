@@ -240,6 +240,11 @@ type DeviceAttr struct {
 	PhysPortCnt     int
 	LocalCAAckDelay uint8
 	AtomicCap       AtomicCap
+
+	// OrderedWrites reports that remote writes become visible to a processor that polls memory in
+	// the order of their requests, and each in the way that MR.LoadUint64 documents. The standard
+	// leaves the order open (IBTA 9.5, o9-20).
+	OrderedWrites bool
 }
 
 // AtomicCap is the scope of atomics (enum ibv_atomic_cap).

@@ -91,7 +91,7 @@ type MR interface {
 	// LoadUint64 loads the 8 bytes at offset off, in host byte order, with
 	// acquire semantics. Offset and address must be multiples of 8.
 	//
-	// A program polls memory with it. The last aligned word that lies
+	// A program polls memory with it, on a device with DeviceAttr.OrderedWrites. The last aligned word that lies
 	// completely in the data of a remote write is stored last and atomically,
 	// so that the whole write is visible when the word has its new value. The
 	// word has 8 bytes if it ends at a multiple of 8; otherwise it has 4, for

@@ -2,6 +2,7 @@ package rdma
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,6 +90,9 @@ func NewPart(dev verbs.Device, host fabric.Host, book fabric.Book, shared *fabri
 }
 
 func newFabric(dev verbs.Device, host fabric.Host, book fabric.Book, shared *fabric.SharedCQ, o Options) (_ *Fabric, err error) {
+	if o.Fast && !dev.QueryDevice().OrderedWrites {
+		return nil, fmt.Errorf("rdma: fast path: %w: device does not promise the order of writes", verbs.ErrUnsupported)
+	}
 	o.setDefaults()
 	f := &Fabric{host: host, book: book, o: o, shared: shared, rank: book.Rank(), dev: dev,
 		links: make([]*link, book.Size()), byQP: map[uint32]*link{}, rails: map[uint32]*rail{}}
