@@ -3,7 +3,7 @@ package sdp
 import (
 	"errors"
 
-	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/flow"
 	"github.com/softrnic/softrnic/internal/progress"
-	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )

@@ -10,8 +10,8 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/bsdh"
+	"github.com/softrnic/softrnic/internal/flow"
 	"github.com/softrnic/softrnic/internal/hostaddr"
-	"github.com/softrnic/softrnic/sdp/internal/flow"
 )
 
 // A Dialer contains options for dialing, as [net.Dialer] does. Stack is required.

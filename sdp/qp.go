@@ -1,7 +1,7 @@
 package sdp
 
 import (
-	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/internal/flow"
 	"github.com/softrnic/softrnic/verbs"
 )
 

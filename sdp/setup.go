@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/flow"
 	"github.com/softrnic/softrnic/internal/progress"
-	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )

@@ -55,9 +55,9 @@ var allowedImports = map[string][]string{
 	"mpi/internal/shm":       {"internal/racesync"},
 	"rdm":                    {"internal/progress", "internal/counters", "verbs", "wire", "cm", "reliability", "internal/nack", "internal/datagram", "internal/fifo", "internal/place", "internal/adapter"},
 	"internal/datagram":      {"verbs", "wire", "reliability", "internal/adapter", "internal/nack", "internal/hostaddr"},
-	"sdp":                    {"internal/progress", "internal/counters", "internal/cancelctx", "internal/pages", "internal/place", "verbs", "cm", "wire", "internal/bsdh", "sdp/internal/flow", "sdp/internal/protocol", "internal/hostaddr", "internal/adapter"},
-	"sdp/internal/flow":      {"internal/spelling"},
-	"sdp/internal/protocol":  {"verbs", "internal/bsdh", "sdp/internal/flow"},
+	"sdp":                    {"internal/progress", "internal/counters", "internal/cancelctx", "internal/pages", "internal/place", "verbs", "cm", "wire", "internal/bsdh", "internal/flow", "sdp/internal/protocol", "internal/hostaddr", "internal/adapter"},
+	"internal/flow":          {"internal/spelling"},
+	"sdp/internal/protocol":  {"verbs", "internal/bsdh", "internal/flow"},
 	"examples/acp":           {"verbs", "rnic", "acp"},
 	"examples/sdp":           {"rnic", "sdp"},
 	"acp":                    {"internal/progress", "internal/counters", "internal/environment", "internal/rankaddr", "verbs", "cm", "rdm", "mpi/pmi", "acp/internal/fabric", "acp/internal/protocol", "internal/adapter"},
@@ -104,7 +104,7 @@ var allowedImports = map[string][]string{
 // Cores are deterministic: they have no I/O, locks, goroutines, clocks and random
 // sources, and must not import the packages of the standard library that offer them.
 var (
-	cores = []string{"internal/deadline", "internal/fifo", "wire", "wire/mad", "internal/bsdh", "reliability", "internal/nack", "qp", "cm/internal/protocol", "sdp/internal/flow", "sdp/internal/protocol",
+	cores = []string{"internal/deadline", "internal/fifo", "wire", "wire/mad", "internal/bsdh", "reliability", "internal/nack", "qp", "cm/internal/protocol", "internal/flow", "sdp/internal/protocol",
 		"mpi/internal/datatype", "mpi/internal/coll", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/deadlock", "acp/internal/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/softrnic/softrnic/internal/bsdh"
-	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/internal/flow"
 	"github.com/softrnic/softrnic/verbs"
 )
 

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/softrnic/softrnic/internal/bsdh"
-	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/internal/flow"
 )
 
 // wireFlowControls are the encodings of the flow control modes in Hello and HelloAck.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/internal/flow"
 )
 
 // TestReceiveQuery checks that with NIC flow control memory is lent only when the peer is known to have a

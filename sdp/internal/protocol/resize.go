@@ -2,7 +2,7 @@ package protocol
 
 import (
 	"github.com/softrnic/softrnic/internal/bsdh"
-	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/internal/flow"
 )
 
 // handleChRcvBuf handles a ChRcvBuf: the peer requests another size of the local receive buffers.

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/bsdh"
-	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/internal/flow"
 )
 
 // bothWays returns ends with data for a in a's ring, in b's adapter and in b's send buffer, when a

@@ -2,7 +2,7 @@ package protocol
 
 import (
 	"github.com/softrnic/softrnic/internal/bsdh"
-	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/internal/flow"
 )
 
 // A kind is the kind of a send request, in the top byte of its WRID.

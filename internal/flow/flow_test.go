@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/internal/flow"
 )
 
 var controlNames = []flow.Control{flow.NIC, flow.RDMA, flow.Credit}

@@ -3,7 +3,7 @@ package flow_test
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/internal/flow"
 )
 
 // The peer has not read for a while. Two messages use the two free windows of its ring; later data

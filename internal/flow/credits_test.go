@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/internal/flow"
 )
 
 // TestCredits checks that the credits of the peer count together with the messages that it had

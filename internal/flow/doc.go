@@ -1,4 +1,4 @@
-// Package flow implements the three flow control modes of SDP that Balaji, Bhagvat, Panda,
+// Package flow implements the three flow control modes that Balaji, Bhagvat, Panda,
 // Thakur and Gropp compare in "Advanced Flow-control Mechanisms for the Sockets Direct Protocol
 // over InfiniBand" (ANL/MCS-P1422-0507), without I/O: bytes and completions are its inputs,
 // messages to post its outputs. Section numbers in comments refer to that paper.
