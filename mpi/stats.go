@@ -29,7 +29,7 @@ type Stats struct {
 	RegistrationHits uint64 // messages whose memory was registered already
 	ReceiveBuffers   uint64 // posted receive buffers, the current number
 	Rails            uint64 // additional queue pairs of RDMAOptions.Rails, the current number
-	Stripes          uint64 // parts of messages that were read over rails
+	Stripes          uint64 // parts of messages that were read or written over rails
 	Queues           uint64 // receive queues of collective calls over RDMA, the current number
 
 	// Datagrams: UD, and the datagrams of Hybrid.

@@ -67,7 +67,7 @@ type RDMAOptions struct {
 	// that are polled; the others use SEND; 0 is 16.
 	FastSize, FastPeers int
 
-	// Rails is the number of queue pairs between two ranks, over which long reads are striped,
+	// Rails is the number of queue pairs between two ranks, over which long transfers are striped,
 	// at most 8; 0 is 1. It must be the same on all ranks.
 	Rails int
 

@@ -32,9 +32,14 @@ type link struct {
 	batch             batch
 	list              *postList // transfers to post together, or nil
 	rails             []*rail
+	writtenStripes    int // stripes of writes in flight on rails
 	posted            uint32
 	completed         uint32
 }
+
+// mayNotify reports whether the rank has a receive for a packet or a notice, and whether neither would
+// overtake written data.
+func (l *link) mayNotify() bool { return l.credits > 0 && l.writtenStripes == 0 }
 
 // freeSendSlots returns the number of free work requests of the send queue.
 func (l *link) freeSendSlots() int { return sendQueue - int(l.posted-l.completed) }

@@ -12,9 +12,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Rails are additional queue pairs between two ranks (multi-rail, section 2.2 of the iWARP paper). A long message is read over all
-// of them concurrently, in stripes: each queue pair has its own window in the adapter, and an adapter with several engines serves
-// them in parallel. Writes use only the first queue pair, because the packet that follows must not overtake them.
+// Rails are additional queue pairs between two ranks (multi-rail, section 2.2 of the iWARP paper). A long message is read or written
+// over all of them concurrently, in stripes: each queue pair has its own window in the adapter, and an adapter with several engines
+// serves them in parallel. No packet may overtake a write, so packets to the rank wait until the written stripes are acknowledged.
 
 // A rail is an additional queue pair.
 type rail struct {
@@ -34,7 +34,7 @@ const railQueue = 32
 // stripeMin is the minimum length in bytes of a stripe and of a striped message.
 const stripeMin = 256 << 10
 
-// railsFor returns the rails for a read of n bytes, in addition to the first queue
+// railsFor returns the rails for a transfer of n bytes, in addition to the first queue
 // pair.
 func (f *Fabric) railsFor(l *link, n int) []*rail {
 	f.stripeRails = f.stripeRails[:0]
@@ -46,7 +46,7 @@ func (f *Fabric) railsFor(l *link, n int) []*rail {
 	return f.stripeRails
 }
 
-// postStripes posts the reads of the rails, for the end of b, and returns the rest of
+// postStripes posts the stripes of the rails, for the end of b, and returns the rest of
 // b. The transfer is complete when all parts are.
 func (f *Fabric) postStripes(rails []*rail, b []byte, mr *region, index int, wr verbs.SendWR) []byte {
 	part := (len(b)/(len(rails)+1) + 4095) &^ 4095
@@ -63,7 +63,12 @@ func (f *Fabric) postStripes(rails []*rail, b []byte, mr *region, index int, wr 
 		}
 		r.inFlight++
 		f.stats.stripes++
-		f.transfers.list[index].parts++
+		m := &f.transfers.list[index]
+		m.parts++
+		if wr.Opcode == verbs.WRRDMAWrite {
+			m.written = true
+			r.link.writtenStripes++
+		}
 		b = b[:n]
 	}
 	return b
@@ -74,14 +79,22 @@ func (f *Fabric) handleStripe(wc *verbs.WC, index int) {
 	r := f.rails[wc.QPN]
 	if r != nil {
 		r.inFlight--
+		if f.transfers.list[index].written {
+			r.link.writtenStripes--
+		}
 	}
 	cause := wc.Err()
 	if cause != nil && r != nil {
 		cause = fabric.WrapLoss(r.link.rank, cause)
 	}
 	f.completePart(index, cause)
-	if cause != nil && r != nil {
+	if r == nil {
+		return
+	}
+	if cause != nil {
 		f.failLink(r.link, cause)
+	} else if r.link.coreWaiting {
+		f.resumeLink(r.link)
 	}
 }
 

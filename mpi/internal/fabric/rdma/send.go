@@ -12,7 +12,7 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 		f.startConnect(rank)
 		return false
 	}
-	if l.credits == 0 || l.freeSendSlots() == 0 {
+	if !l.mayNotify() || l.freeSendSlots() == 0 {
 		l.coreWaiting = true
 		return false
 	}

@@ -12,7 +12,7 @@ func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, transferID uint6
 }
 
 // RDMAWrite implements protocol.Net. A packet sent later uses the same queue pair and
-// so arrives after the data.
+// so arrives after the data; stripes on other queue pairs delay it.
 func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, transferID uint64) error {
 	return f.startTransfer(verbs.SendWR{Opcode: verbs.WRRDMAWrite}, rank, b, key, transferID)
 }
@@ -22,7 +22,7 @@ func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, transferID uint
 // once, so that a rank with many targets does not wait for their acknowledgements.
 func (f *Fabric) RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint32, transferID uint64) error {
 	l := f.links[rank]
-	if l != nil && l.up && l.credits == 0 {
+	if l != nil && l.up && !l.mayNotify() {
 		l.coreWaiting = true
 		return protocol.ErrNoRoom
 	}
@@ -96,6 +96,7 @@ type transfer struct {
 	buffer     int         // send buffer in use, or noBuffer
 	readBuffer []byte      // destination of data read into the send buffer
 	parts      int         // outstanding work requests, with those of rails
+	written    bool        // a write with stripes on rails
 	err        error       // first error
 	onDone     func(error) // called instead of Core.TransferDone
 	live       bool
@@ -139,8 +140,8 @@ func (f *Fabric) startTransfer(wr verbs.SendWR, rank int, b []byte, key envelope
 		}
 	}
 	index := f.transfers.add(m)
-	if rails := f.railsFor(l, len(b)); op == verbs.WRRDMARead && len(rails) > 0 {
-		b = f.postStripes(rails, b, m.mr, index, wr)
+	if op != verbs.WRRDMAWriteWithImm { // which must arrive after its data
+		b = f.postStripes(f.railsFor(l, len(b)), b, m.mr, index, wr)
 	}
 	for off := 0; off < len(b); off += maxTransferWR {
 		n := min(maxTransferWR, len(b)-off)
