@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"sync"
 	"unsafe"
+
+	"github.com/softrnic/softrnic/acp/internal/plain"
 )
 
 // Chan is one end of a channel of values, with blocking methods as those of Go's channels. Values are sent as
@@ -22,7 +24,7 @@ type Chan[T any] struct {
 
 // NewChan creates this rank's end of a channel of values: see Process.NewChannel.
 func NewChan[T any](p *Process, sender, receiver int, o ChannelOptions) (*Chan[T], error) {
-	if t := reflect.TypeFor[T](); !isFlat(t) {
+	if t := reflect.TypeFor[T](); !plain.IsPlain(t) {
 		return nil, p.newError("create channel", fmt.Sprintf("of %v", t), fmt.Errorf("%w: type contains references", ErrOptions))
 	}
 	ch, err := p.NewChannel(sender, receiver, o)
@@ -32,44 +34,27 @@ func NewChan[T any](p *Process, sender, receiver int, o ChannelOptions) (*Chan[T
 	return &Chan[T]{ch: ch}, nil
 }
 
-// isFlat reports whether values of a type can be sent as they are in memory.
-func isFlat(t reflect.Type) bool {
-	switch k := t.Kind(); {
-	case k == reflect.Array:
-		return isFlat(t.Elem())
-	case k == reflect.Struct:
-		for i := range t.NumField() {
-			if !isFlat(t.Field(i).Type) {
-				return false
-			}
-		}
-		return true
-	default:
-		return k >= reflect.Bool && k <= reflect.Complex128 && k != reflect.Uintptr
-	}
-}
-
 // Channel returns the underlying channel of bytes.
 func (c *Chan[T]) Channel() *Channel { return c.bytesChannel() }
 
 // Send sends a value. It returns when the value is in a slot, if one is free. If ctx ends first, the value is
 // still sent.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
-	_, err := c.bytesChannel().Send(bytesOf(unsafe.Slice(&v, 1))).Wait(ctx)
+	_, err := c.bytesChannel().Send(plain.BytesOf(unsafe.Slice(&v, 1))).Wait(ctx)
 	return err
 }
 
 // SendSlice sends values as one message, for a RecvSlice. If ctx ends first, the values are still sent and
 // must not be changed until a later Send, SendSlice or Close has returned without an error.
 func (c *Chan[T]) SendSlice(ctx context.Context, v []T) error {
-	_, err := c.bytesChannel().Send(bytesOf(v)).Wait(ctx)
+	_, err := c.bytesChannel().Send(plain.BytesOf(v)).Wait(ctx)
 	return err
 }
 
 // Recv receives the next value. It returns ErrEnd when the sender has closed its end and all values have been
 // received. If ctx ends first, no value is consumed.
 func (c *Chan[T]) Recv(ctx context.Context) (v T, err error) {
-	n, err := c.recvMessage(ctx, bytesOf(unsafe.Slice(&v, 1)))
+	n, err := c.recvMessage(ctx, plain.BytesOf(unsafe.Slice(&v, 1)))
 	if size := int(unsafe.Sizeof(v)); err == nil && n != size {
 		err = c.ch.p.newError("receive", "on "+c.ch.String(), fmt.Errorf("%w: message of %d bytes, want a %T of %d", ErrLength, n, v, size))
 	}
@@ -79,7 +64,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (v T, err error) {
 // RecvSlice receives the next message into v. It returns the number of values stored, which is the smaller of
 // the message's length and len(v).
 func (c *Chan[T]) RecvSlice(ctx context.Context, v []T) (n int, err error) {
-	n, err = c.recvMessage(ctx, bytesOf(v))
+	n, err = c.recvMessage(ctx, plain.BytesOf(v))
 	var one T
 	if size := int(unsafe.Sizeof(one)); size > 0 {
 		n /= size
@@ -130,10 +115,4 @@ func (c *Chan[T]) freeEnd() *Request {
 		c.free = ch.Free()
 	}
 	return c.free
-}
-
-// bytesOf returns the memory of values.
-func bytesOf[T any](v []T) []byte {
-	var one T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(one)))
 }

@@ -1,0 +1,128 @@
+package neighbor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/internal/plain"
+)
+
+// NoRank stands for no neighbor in the lists of ranks of [Open]: nothing is sent there or received.
+const NoRank = -1
+
+// Exchange is this rank's end of the channels to and from its neighbors. It must not be used concurrently.
+type Exchange[T any] struct {
+	p      *acp.Process
+	out    []*acp.Chan[T] // by index of Open's to; nil is NoRank
+	in     []*acp.Chan[T] // by index of Open's from; nil is NoRank
+	failed error          // the first failure
+}
+
+// Open creates the channels to the ranks to, and from the ranks from, in which a rank may occur several times.
+// The nth channel of rank a to rank b is the nth of b from a. Open does not wait for the neighbors, which
+// connect with the first message. All ranks must use the same ChannelOptions.SlotSize and Imm.
+//
+// T must not contain pointers, slices, strings, maps, channels, functions or interfaces. Values are sent as
+// they are in memory.
+func Open[T any](p *acp.Process, to, from []int, o acp.ChannelOptions) (*Exchange[T], error) {
+	x := &Exchange[T]{p: p, out: make([]*acp.Chan[T], len(to)), in: make([]*acp.Chan[T], len(from))}
+	var err error
+	next := 0 // index of to after the last channel of this rank to itself
+	for i, rank := range from {
+		if rank == NoRank {
+			continue
+		}
+		if x.in[i], err = acp.NewChan[T](p, rank, p.Rank(), o); err != nil {
+			return nil, err
+		}
+		if rank != p.Rank() {
+			continue
+		}
+		// The sending end of a channel from a rank to itself is the one created next.
+		n := slices.Index(to[next:], rank)
+		if n < 0 {
+			return nil, x.newError("open", fmt.Errorf("%w: fewer channels to this rank than from it", acp.ErrOptions))
+		}
+		next += n + 1
+		if x.out[next-1], err = acp.NewChan[T](p, rank, rank, o); err != nil {
+			return nil, err
+		}
+	}
+	for i, rank := range to {
+		switch {
+		case rank == NoRank || x.out[i] != nil:
+		case rank == p.Rank():
+			return nil, x.newError("open", fmt.Errorf("%w: more channels to this rank than from it", acp.ErrOptions))
+		default:
+			if x.out[i], err = acp.NewChan[T](p, p.Rank(), rank, o); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return x, nil
+}
+
+// Exchange sends out[i] to the ith rank of Open's to, and receives in[i] from the ith of its from, for all i
+// at a time. A neighbor must send as many values as in[i] holds; fewer are an error that wraps
+// acp.ErrLength. out and in must not overlap.
+//
+// When ctx ends first, or a neighbor is lost, some messages have been exchanged and others not: the error is
+// returned by all later calls.
+func (x *Exchange[T]) Exchange(ctx context.Context, out, in [][]T) error {
+	if x.failed != nil {
+		return x.failed
+	}
+	if len(out) != len(x.out) || len(in) != len(x.in) {
+		return x.newError("exchange", fmt.Errorf("%w: %d and %d slices, want %d and %d", acp.ErrLength, len(out), len(in), len(x.out), len(x.in)))
+	}
+	sends := make([]*acp.Request, len(out))
+	for i, c := range x.out {
+		if c != nil {
+			sends[i] = c.Channel().Send(plain.BytesOf(out[i]))
+		}
+	}
+	for i, c := range x.in {
+		if c == nil || x.failed != nil {
+			continue
+		}
+		n, err := c.RecvSlice(ctx, in[i])
+		if err == nil && n != len(in[i]) {
+			err = x.newError("exchange", fmt.Errorf("%w: %d values on %v, want %d", acp.ErrLength, n, c.Channel(), len(in[i])))
+		}
+		x.failed = err
+	}
+	for _, r := range sends {
+		if r != nil && x.failed == nil {
+			_, x.failed = r.Wait(ctx)
+		}
+	}
+	return x.failed
+}
+
+func (x *Exchange[T]) newError(op string, err error) error {
+	return &acp.Error{Rank: x.p.Rank(), Op: op, Args: "with neighbors", Err: err}
+}
+
+// Memory returns the memory of the channels in bytes.
+func (x *Exchange[T]) Memory() (n int) {
+	for _, c := range append(x.out[:len(x.out):len(x.out)], x.in...) {
+		if c != nil {
+			n += c.Channel().Memory()
+		}
+	}
+	return n
+}
+
+// Close frees the channels. All neighbors must call it.
+func (x *Exchange[T]) Close(ctx context.Context) error {
+	var errs []error
+	for _, c := range append(x.out[:len(x.out):len(x.out)], x.in...) { // senders first: a receiver waits for its sender
+		if c != nil {
+			errs = append(errs, c.Close(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
