@@ -10,19 +10,19 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/plain"
 )
 
-// NoRank stands for no neighbor in the lists of ranks of [Open]: nothing is sent there or received.
-const NoRank = -1
+// noRank stands for no neighbor in the lists of ranks of Open.
+const noRank = -1
 
 // Exchange is this rank's end of the channels to and from its neighbors. It must not be used concurrently.
 type Exchange[T any] struct {
 	p      *acp.Process
-	out    []*acp.Chan[T] // by index of Open's to; nil is NoRank
-	in     []*acp.Chan[T] // by index of Open's from; nil is NoRank
+	out    []*acp.Chan[T] // by index of Open's to, or nil
+	in     []*acp.Chan[T] // by index of Open's from, or nil
 	failed error          // the first failure
 }
 
 // Open creates the channels to the ranks to, and from the ranks from, in which a rank may occur several times.
-// The nth channel of rank a to rank b is the nth of b from a. Open does not wait for the neighbors, which
+// The nth channel of rank a to rank b is the nth of b from a. -1 is no rank: nothing is sent there or received. Open does not wait for the neighbors, which
 // connect with the first message. All ranks must use the same ChannelOptions.SlotSize and Imm.
 //
 // T must not contain pointers, slices, strings, maps, channels, functions or interfaces. Values are sent as
@@ -32,7 +32,7 @@ func Open[T any](p *acp.Process, to, from []int, o acp.ChannelOptions) (*Exchang
 	var err error
 	next := 0 // index of to after the last channel of this rank to itself
 	for i, rank := range from {
-		if rank == NoRank {
+		if rank == noRank {
 			continue
 		}
 		if x.in[i], err = acp.NewChan[T](p, rank, p.Rank(), o); err != nil {
@@ -53,7 +53,7 @@ func Open[T any](p *acp.Process, to, from []int, o acp.ChannelOptions) (*Exchang
 	}
 	for i, rank := range to {
 		switch {
-		case rank == NoRank || x.out[i] != nil:
+		case rank == noRank || x.out[i] != nil:
 		case rank == p.Rank():
 			return nil, x.newError("open", fmt.Errorf("%w: more channels to this rank than from it", acp.ErrOptions))
 		default:

@@ -5,7 +5,7 @@ import "fmt"
 // Grid returns the neighbors of a rank in a grid of ranks with the given lengths, the last of which varies
 // fastest, for [Open]. There are two directions in each dimension, down and up: to[2*d] is one step down in
 // dimension d, to[2*d+1] one up, and from[i] is the rank that sends in direction i to this one. At an edge
-// they are NoRank, unless the grid is periodic.
+// they are -1, unless the grid is periodic.
 //
 // It panics if a length is not positive or the rank is not in the grid.
 func Grid(rank int, lengths []int, periodic bool) (to, from []int) {
@@ -26,7 +26,7 @@ func Grid(rank int, lengths []int, periodic bool) (to, from []int) {
 		step := func(by int) int {
 			next := (at + by + n) % n
 			if next != at+by && !periodic {
-				return NoRank
+				return noRank
 			}
 			return rank + (next-at)*stride
 		}

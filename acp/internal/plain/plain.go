@@ -24,8 +24,11 @@ func IsPlain(t reflect.Type) bool {
 	}
 }
 
-// BytesOf returns the memory of values.
+// BytesOf returns the memory of values. It does not return nil.
 func BytesOf[T any](v []T) []byte {
+	if len(v) == 0 {
+		return []byte{}
+	}
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(one)))
 }

@@ -30,7 +30,7 @@ func TestBytesOf(t *testing.T) {
 	require.Len(t, b, 4)
 	clear(b)
 	require.Equal(t, []uint16{0, 0}, v)
-	require.Empty(t, plain.BytesOf[int](nil))
+	require.Equal(t, []byte{}, plain.BytesOf[int](nil))
 	require.Empty(t, plain.BytesOf(make([]struct{}, 3)))
 }
 
