@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
@@ -186,6 +187,7 @@ func (c *Conn) sendREPAndWait(ctx context.Context, in *incomingRequest, rep mad.
 	m.dispatchAndFlush()
 	m.mu.Unlock()
 	if err == nil {
+		vtime.WaitUntil(func() bool { return len(a.result) > 0 || ctx.Err() != nil })
 		select {
 		case err = <-a.result:
 		case <-ctx.Done():

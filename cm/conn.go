@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
@@ -90,7 +91,7 @@ func (c *Conn) runAfterDone() {
 	c.afterDone = nil
 	c.afterDoneMu.Unlock()
 	if f != nil {
-		go f()
+		vtime.Go(f)
 	}
 }
 
@@ -113,7 +114,7 @@ const closeTimeout = 5 * time.Second
 // private data; use Disconnect to choose the timeout. The connection has ended even if Close
 // returns an error. Closing an ended connection returns nil.
 func (c *Conn) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := vtime.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	return c.Disconnect(ctx, nil)
 }
@@ -139,6 +140,7 @@ func (c *Conn) Disconnect(ctx context.Context, private []byte) error {
 		c.markReleased(false)
 	}
 	c.m.mu.Unlock()
+	vtime.WaitUntil(func() bool { return vtime.IsClosed(c.released) || ctx.Err() != nil })
 	select {
 	case <-c.released:
 		if c.timedOut {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
 	"github.com/softrnic/softrnic/internal/bsdh"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
@@ -76,6 +77,7 @@ func (m *Manager) startDial(d *dialOp, send func(now protocol.Time) (uint32, boo
 
 // awaitReply waits for the reply to d. If ctx is done first, it abandons the request.
 func (m *Manager) awaitReply(ctx context.Context, d *dialOp) (dialResult, error) {
+	vtime.WaitUntil(func() bool { return len(d.result) > 0 || ctx.Err() != nil })
 	select {
 	case a := <-d.result:
 		return a, a.err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
 	"github.com/softrnic/softrnic/internal/adapter"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
@@ -134,6 +135,7 @@ func (l *listener) accept(ctx context.Context) (*incomingRequest, error) {
 			return nil, &Error{Op: "accept", Peer: l.addr, Err: ErrClosed}
 		default:
 		}
+		vtime.WaitUntil(func() bool { return len(l.wake) > 0 || vtime.IsClosed(l.done) || ctx.Err() != nil })
 		select {
 		case <-l.wake:
 		case <-l.done:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
 	"github.com/softrnic/softrnic/internal/adapter"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
@@ -72,7 +73,7 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	}
 	limits := dev.QueryDevice()
 	m := &Manager{
-		dev: dev, options: o, port: port, limits: limits, openedAt: time.Now(), done: make(chan struct{}),
+		dev: dev, options: o, port: port, limits: limits, openedAt: vtime.Now(), done: make(chan struct{}),
 		addr: netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort),
 		machine: protocol.New(protocol.Config{
 			Rand: o.Rand, GUID: limits.NodeGUID, GID: gid.GID, UDPPort: udpPort, MaxMTU: uint8(port.ActiveMTU),
@@ -86,7 +87,7 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	}
 	m.watchRefusals()
 	m.removeCounters = m.registerCounters()
-	go m.run()
+	vtime.Go(m.run)
 	return m, nil
 }
 
@@ -97,7 +98,7 @@ const rocePort = 4791
 func (m *Manager) Addr() netip.AddrPort { return m.orClosed().addr }
 
 // now returns the time since New, which is never 0.
-func (m *Manager) now() protocol.Time { return protocol.Time(time.Since(m.openedAt)) + 1 }
+func (m *Manager) now() protocol.Time { return protocol.Time(vtime.Since(m.openedAt)) + 1 }
 
 // run receives datagrams and serves timers until the manager is closed.
 func (m *Manager) run() {
@@ -123,7 +124,7 @@ func (m *Manager) sleepContext() (ctx context.Context, cancel context.CancelFunc
 	if deadline == 0 {
 		ctx, cancel = context.WithCancel(context.Background())
 	} else {
-		ctx, cancel = context.WithTimeout(context.Background(), time.Duration(deadline-m.now()))
+		ctx, cancel = vtime.WithTimeout(context.Background(), time.Duration(deadline-m.now()))
 	}
 	m.wakeAt, m.wake = deadline, cancel
 	if m.refusals.setWake(cancel) || m.closed {
@@ -212,6 +213,7 @@ func (m *Manager) Close() (err error) {
 			m.wake()
 		}
 		m.mu.Unlock()
+		vtime.WaitUntil(func() bool { return vtime.IsClosed(m.done) })
 		<-m.done
 		err = m.gsi.close()
 	})

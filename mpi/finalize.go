@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/collective"
 	"github.com/softrnic/softrnic/mpi/internal/membership"
 )
@@ -58,7 +59,7 @@ func (j *job) finalize(ctx context.Context) error {
 		return errors.Join(j.comm.fail("finalize", "", ended), j.Close(context.WithoutCancel(ctx)))
 	}
 	err = errors.Join(append([]error{err}, j.Calls.LateMismatches("finalize")...)...)
-	ctx, cancel := context.WithTimeout(ctx, membership.StartTimeout)
+	ctx, cancel := vtime.WithTimeout(ctx, membership.StartTimeout)
 	defer cancel()
 	err = errors.Join(sendErr, err, j.Close(ctx))
 	if !fenced { // the process manager may not reply before the fence completes

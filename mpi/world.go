@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/softrnic/softrnic/internal/rankaddr"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/collective"
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/detector"
@@ -39,7 +40,7 @@ type job struct {
 // waits for the other ranks for at most 5 minutes. After an error the process cannot join the
 // same job again.
 func Init(open func() (verbs.Device, error), o Options) (World, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), membership.StartTimeout)
+	ctx, cancel := vtime.WithTimeout(context.Background(), membership.StartTimeout)
 	defer cancel()
 	if o.Manager == nil {
 		var err error

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -56,6 +57,9 @@ func (ch *completionChannel) Wait(ctx context.Context) (verbs.CQ, error) {
 		if ended {
 			return nil, ch.checkUsable("wait for completion channel")
 		}
+		if vtime.OnSimulatedHost() {
+			ch.waitSimulated(ctx)
+		}
 		select {
 		case <-ch.more:
 		case <-ch.done:
@@ -69,6 +73,13 @@ func (ch *completionChannel) Wait(ctx context.Context) (verbs.CQ, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// waitSimulated returns when the select of Wait does not block.
+func (ch *completionChannel) waitSimulated(ctx context.Context) {
+	vtime.WaitUntil(func() bool {
+		return len(ch.more) > 0 || vtime.IsClosed(ch.done) || vtime.IsClosed(ch.dev.ended) || ctx.Err() != nil
+	})
 }
 
 // String returns the name of the channel for errors.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/softrnic/softrnic/internal/fifo"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -73,6 +74,7 @@ func (q *eventQueue) waitNext(ctx context.Context) (verbs.AsyncEvent, error) {
 		if ev, ok := q.tryPop(); ok {
 			return ev, nil
 		}
+		vtime.WaitUntil(func() bool { return len(q.more) > 0 || vtime.IsClosed(q.done) || ctx.Err() != nil })
 		select {
 		case <-q.more:
 		case <-q.done:

@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/softrnic/softrnic/internal/sched"
+	"github.com/softrnic/softrnic/internal/vtime"
 )
 
 // pollShard reads the socket of s once for a poller and returns the number of
@@ -70,6 +71,9 @@ type waiter struct {
 // fails. The first waiter takes the token and leads, also asleep in the socket;
 // others follow, parked until a wake-up or the baton.
 func (w *waiter) wait() error {
+	if vtime.OnSimulatedHost() {
+		return w.waitSimulated()
+	}
 	w.cq.addWaiter()
 	if w.completion {
 		w.cq.pollWaiters.Add(1)
@@ -101,6 +105,20 @@ func (w *waiter) wait() error {
 		w.waitAsFollower(s, displaced)
 		displaced = false
 	}
+}
+
+// waitSimulated is wait on a simulated host, which polls the device itself.
+func (w *waiter) waitSimulated() error {
+	for !w.consumeEvent() {
+		if err := w.cq.checkUsable("wait for CQ"); err != nil {
+			return err
+		}
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		vtime.WaitUntil(w.isDone)
+	}
+	return nil
 }
 
 // lead serves the socket of s as the leader and releases the token, which the

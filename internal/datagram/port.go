@@ -11,6 +11,7 @@ import (
 	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/nack"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -62,7 +63,7 @@ func Open(dev verbs.Device, o Options) (_ *Port, err error) {
 		return nil, err
 	}
 	o.setDefaults()
-	p := &Port{opts: o, start: time.Now(), ahs: map[netip.AddrPort]verbs.AH{}}
+	p := &Port{opts: o, start: vtime.Now(), ahs: map[netip.AddrPort]verbs.AH{}}
 	p.at = Address{At: netip.AddrPortFrom(gid.GID.Addr(), attr.UDPPort), Epoch: o.Epoch, MTU: attr.ActiveMTU.Bytes()}
 	defer func() {
 		if err != nil {
@@ -121,7 +122,7 @@ func (p *Port) activateQP() (err error) {
 func (p *Port) Address() Address { return p.at }
 
 // Now returns the time of the core's clock, which is never 0.
-func (p *Port) Now() nack.Time { return nack.Time(time.Since(p.start)) + 1 }
+func (p *Port) Now() nack.Time { return nack.Time(vtime.Since(p.start)) + 1 }
 
 // ConnectPeer sets the address of a peer and opens it in the core.
 func (p *Port) ConnectPeer(number int, a Address) error {

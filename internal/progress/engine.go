@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/softrnic/softrnic/internal/vtime"
 )
 
 // A Source is the network that the leader serves on behalf of all waiting goroutines. A
@@ -144,6 +146,9 @@ func (e *Engine) follow(ctx context.Context, w Waitable) {
 	f.Waitable = w
 	e.followers = append(e.followers, f)
 	e.mu.Unlock()
+	if vtime.OnSimulatedHost() { // otherwise the function would be allocated
+		vtime.WaitUntil(func() bool { return len(f.wake) > 0 || ctx.Err() != nil })
+	}
 	select {
 	case <-f.wake:
 		e.mu.Lock()

@@ -3,19 +3,22 @@ package progress
 import (
 	"context"
 	"time"
+
+	"github.com/softrnic/softrnic/internal/vtime"
 )
 
 // RunIdle leads while no goroutine has polled or waited for interval, until ctx ends or
 // the source fails, so that events are handled while the program computes. A goroutine
 // that comes to wait takes over. It is called without the lock.
 func (e *Engine) RunIdle(ctx context.Context, interval time.Duration) {
-	tick := time.NewTicker(interval)
+	tick := vtime.NewTicker(interval)
 	defer tick.Stop()
 	w := &idleWait{e: e}
 	for {
 		if !w.serve(ctx) {
 			return
 		}
+		vtime.WaitUntil(func() bool { return ctx.Err() != nil || len(tick.C) > 0 })
 		select {
 		case <-ctx.Done():
 			return

@@ -18,10 +18,10 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -54,7 +54,7 @@ type Wire struct {
 	cm       *cm.Manager
 	listener *cm.Listener
 	requests *cm.UDListener // of RequestDial, or nil
-	work     sync.WaitGroup
+	work     vtime.Group
 }
 
 // ConnectTimeout is the time in which ranks connect.
@@ -217,9 +217,9 @@ func (w *Wire) Close() error {
 
 // DisconnectAll disconnects connections concurrently, for at most DisconnectTimeout.
 func DisconnectAll(ctx context.Context, conns []*cm.Conn) {
-	ctx, cancel := context.WithTimeout(ctx, DisconnectTimeout)
+	ctx, cancel := vtime.WithTimeout(ctx, DisconnectTimeout)
 	defer cancel()
-	var ends sync.WaitGroup
+	var ends vtime.Group
 	for _, c := range conns {
 		ends.Go(func() { _ = c.Disconnect(ctx, nil) })
 	}

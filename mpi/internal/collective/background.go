@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -36,6 +37,9 @@ func (b *Background) Err() error { return b.err }
 func (b *Background) Wait(ctx context.Context) error {
 	b.waiters.Add(1)
 	defer b.waiters.Add(-1)
+	if vtime.OnSimulatedHost() { // otherwise the function would be allocated
+		vtime.WaitUntil(func() bool { return vtime.IsClosed(b.doneCh) || ctx.Err() != nil })
+	}
 	select {
 	case <-b.doneCh:
 		return nil

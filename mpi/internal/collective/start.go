@@ -3,6 +3,8 @@ package collective
 import (
 	"errors"
 	"fmt"
+
+	"github.com/softrnic/softrnic/internal/vtime"
 )
 
 // ErrRequest is the error of a request that cannot be started.
@@ -18,7 +20,7 @@ func (c *Comm) Start(o *Op) (*Background, error) {
 	}
 	b, refused := newBackground(), k.op.argErr
 	k.background = b
-	go func() {
+	vtime.Go(func() {
 		err := errNoReturn
 		defer func() { // also if a function of the program calls runtime.Goexit
 			c.endCall(k, err)
@@ -27,7 +29,7 @@ func (c *Comm) Start(o *Op) (*Background, error) {
 		if err = k.runBlocking(); err != nil {
 			err = c.fail(k.op.Name(), k.op.RootText(), err)
 		}
-	}()
+	})
 	return b, refused
 }
 
@@ -63,7 +65,7 @@ func (p *Persistent) Start() (*Background, error) {
 		return nil, fmt.Errorf("%w: earlier start failed: %w", ErrRequest, p.broken)
 	}
 	k.background = b
-	go func() {
+	vtime.Go(func() {
 		cause, err := errNoReturn, errNoReturn
 		defer func() { // also if a function of the program calls runtime.Goexit
 			if p.broken = cause; cause != nil { // visible after Wait, by which the program orders Start
@@ -77,7 +79,7 @@ func (p *Persistent) Start() (*Background, error) {
 		} else {
 			err = k.comm.fail(k.op.Name(), k.op.RootText(), cause)
 		}
-	}()
+	})
 	return b, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
@@ -43,7 +44,7 @@ type Detector struct {
 
 	stopCh     chan struct{}
 	stopOnce   sync.Once
-	goroutines sync.WaitGroup
+	goroutines vtime.Group
 }
 
 // New returns a detector that is not started. It listens for the signal from now on.
@@ -51,7 +52,7 @@ func New(c Config) *Detector {
 	r := &rank{newTimes(c.Watchdog, c.GiveUp), c.Engine}
 	d := &Detector{
 		rank:    r,
-		polls:   &polls{waits: &waits{rank: r, all: map[any]*waitState{}, lastCallAt: time.Now()}},
+		polls:   &polls{waits: &waits{rank: r, all: map[any]*waitState{}, lastCallAt: vtime.Now()}},
 		losses:  &losses{rank: r, lossesSent: map[int]int{}, reportedLost: map[int]lostRank{}},
 		flushes: &flushes{rank: r, unconfirmed: map[int]int{}},
 		queries: &queries{rank: r, alwaysReport: c.Watchdog > 0, print: c.Report, tasks: make(chan func(), 16)},
@@ -73,9 +74,10 @@ func (d *Detector) Start() { d.goroutines.Go(d.serveTasks) }
 
 // serveTasks samples, runs tasks and handles signals until Stop.
 func (d *Detector) serveTasks() {
-	tick := time.NewTicker(d.Interval)
+	tick := vtime.NewTicker(d.Interval)
 	defer tick.Stop()
 	for {
+		vtime.WaitUntil(func() bool { return vtime.IsClosed(d.stopCh) || len(d.queries.tasks)+len(d.signals)+len(tick.C) > 0 })
 		select {
 		case <-d.stopCh:
 			return
@@ -105,7 +107,7 @@ func (d *Detector) Stop() {
 func (d *Detector) sampleWaits() {
 	list, more, spent := d.engine.TakePollStats()
 	d.engine.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
-		now := time.Now()
+		now := vtime.Now()
 		active := d.polls.updateLastCall(last, now)
 		d.polls.startSample()
 		d.polls.stats.addRound(spent)
@@ -133,7 +135,7 @@ func (d *Detector) HandleRankLost(rank int) {
 // fails all requests and sends the reason to the other ranks. It returns when they have replied
 // and all ranks know the mismatches that this rank has found, after timeout at the latest.
 func (d *Detector) AnnounceDeparture(cause error, timeout time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := vtime.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	d.Stop()
 	d.engine.FailAll()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
@@ -73,7 +74,7 @@ func (qs *queries) alarmReason() reportReason {
 
 // raiseAlarm notifies rank 0 of a wait that exceeds the alarm, or of a requested report.
 func (qs *queries) raiseAlarm(core *protocol.Core, reason reportReason) {
-	rank, now := qs.engine.Rank(), time.Now()
+	rank, now := qs.engine.Rank(), vtime.Now()
 	if rank == 0 || core.PeerError(0) != nil {
 		qs.handleAlarm(core, reason)
 		return
@@ -87,7 +88,7 @@ func (qs *queries) raiseAlarm(core *protocol.Core, reason reportReason) {
 
 // handleAlarm queries all ranks, unless the last query was recent.
 func (qs *queries) handleAlarm(core *protocol.Core, reason reportReason) {
-	now := time.Now()
+	now := vtime.Now()
 	if qs.query != nil || reason == reasonRequested && now.Sub(qs.lastQueryAt) > coalesceTime || reason != reasonRequested && now.After(qs.quietUntil) {
 		qs.queryStates(core, reason >= reasonWatchdog)
 	}
@@ -122,7 +123,7 @@ func (qs *queries) queryStates(core *protocol.Core, requested bool) *stateQuery 
 		return q
 	}
 	qs.lastRound++
-	qs.lastQueryAt = time.Now()
+	qs.lastQueryAt = vtime.Now()
 	q := &stateQuery{round: qs.lastRound, requested: requested, pending: map[int]bool{}, partial: map[int][]byte{}}
 	qs.query = q
 	for rank := range qs.engine.Size() {
@@ -134,13 +135,13 @@ func (qs *queries) queryStates(core *protocol.Core, requested bool) *stateQuery 
 		}
 	}
 	qs.enqueueTask(func() { qs.sendState(qs.engine.Rank(), q.round) })
-	time.AfterFunc(qs.ReplyTimeout, func() { qs.engine.Do(func(*protocol.Core) { qs.concludeQuery(q) }) })
+	vtime.AfterFunc(qs.ReplyTimeout, func() { qs.engine.Do(func(*protocol.Core) { qs.concludeQuery(q) }) })
 	return q
 }
 
 // handleQuery handles PacketStateQuery. The rank that queries needs no fallback.
 func (qs *queries) handleQuery(from int, round uint64) {
-	qs.fallbackAt, qs.queriedAt = time.Time{}, time.Now()
+	qs.fallbackAt, qs.queriedAt = time.Time{}, vtime.Now()
 	qs.enqueueTask(func() { qs.sendState(from, round) })
 }
 
@@ -214,20 +215,20 @@ func (qs *queries) concludeQuery(q *stateQuery) {
 	if alarm > 0 {
 		minAge = min(minAge, alarm/2)
 	}
-	qs.quietUntil = time.Now().Add(quietFactor * alarm)
-	go func() { // the analysis and the output may take long
+	qs.quietUntil = vtime.Now().Add(quietFactor * alarm)
+	vtime.Go(func() { // the analysis and the output may take long
 		r := deadlock.Analyze(qs.engine.Size(), q.states, minAge.Milliseconds())
 		printed := q.requested || alarm > 0 && r.IsStuck(alarm.Milliseconds()/2)
 		qs.engine.Do(func(*protocol.Core) {
 			if !printed {
-				qs.quietUntil = time.Now().Add(alarm / 4)
+				qs.quietUntil = vtime.Now().Add(alarm / 4)
 			}
 			q.report = r
 		})
 		if printed {
 			qs.print(qs.formatReport(r))
 		}
-	}()
+	})
 }
 
 // enqueueTask passes f to the goroutine. It drops f if too many tasks are queued, so excess
@@ -242,5 +243,5 @@ func (qs *queries) enqueueTask(f func()) {
 // formatReport returns a report with its headline.
 func (qs *queries) formatReport(r *deadlock.Report) string {
 	return fmt.Sprintf("softrnic mpi: state of the %d ranks of the job, queried by rank %d at %s\n%s",
-		qs.engine.Size(), qs.engine.Rank(), time.Now().Format(time.TimeOnly), r)
+		qs.engine.Size(), qs.engine.Rank(), vtime.Now().Format(time.TimeOnly), r)
 }

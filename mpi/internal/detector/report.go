@@ -3,8 +3,8 @@ package detector
 import (
 	"fmt"
 	"os"
-	"time"
 
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
@@ -39,7 +39,7 @@ type states struct {
 
 // describeRank returns the state of this rank.
 func (x *states) describeRank(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp, stacks map[uint64][]uintptr) *deadlock.State {
-	now := time.Now()
+	now := vtime.Now()
 	x.updateLastCall(last, now)
 	s := &deadlock.State{Rank: x.waits.engine.Rank(), PID: os.Getpid(), Quiet: now.Sub(x.lastCallAt).Milliseconds()}
 	s.Host, _ = os.Hostname()

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/softrnic/softrnic/internal/progress"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -36,7 +36,7 @@ type Engine struct {
 // New returns the engine of a rank. open creates its fabric, whose host is the engine;
 // it is not called in a job of one rank.
 func New(rank, size int, open func(fabric.Host) (fabric.Fabric, error)) (*Engine, error) {
-	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), pollStats: PollStats{round: 1, start: time.Now()}}
+	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), pollStats: PollStats{round: 1, start: vtime.Now()}}
 	e.progress = progress.New(&e.mu, (*source)(e))
 	if size > 1 {
 		e.mu.Lock() // early connections wait for Attach

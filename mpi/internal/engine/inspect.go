@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -106,8 +107,9 @@ func (e *Engine) WaitStacks() map[uint64][]uintptr {
 	e.progress.Interrupt()
 	e.mu.Unlock()
 
-	ctx, cancel := context.WithTimeout(context.Background(), snapshotTimeout)
+	ctx, cancel := vtime.WithTimeout(context.Background(), snapshotTimeout)
 	defer cancel()
+	vtime.WaitUntil(func() bool { return vtime.IsClosed(c.done) || ctx.Err() != nil })
 	select {
 	case <-c.done:
 	case <-ctx.Done():

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
@@ -92,7 +93,7 @@ func (p *PollStats) Add(key, what any) {
 // timed.
 func (p *PollStats) startTest() (start time.Time) {
 	if p.tests%timingInterval == 0 {
-		start = time.Now()
+		start = vtime.Now()
 	}
 	return start
 }
@@ -102,7 +103,7 @@ func (p *PollStats) recordFailedTest(w Waitable, start time.Time) {
 	p.tests++
 	if !start.IsZero() {
 		p.timed++
-		p.inside += time.Since(start)
+		p.inside += vtime.Since(start)
 	}
 	if w, ok := w.(PollObserver); ok {
 		w.OnPoll(p)
@@ -114,7 +115,7 @@ func (p *PollStats) recordFailedTest(w Waitable, start time.Time) {
 func (e *Engine) TakePollStats() (list []PollRecord, more bool, spent PollTime) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p, now := &e.pollStats, time.Now()
+	p, now := &e.pollStats, vtime.Now()
 	spent = PollTime{Total: now.Sub(p.start), Tests: p.tests}
 	if p.timed > 0 {
 		spent.Inside = p.inside / time.Duration(p.timed) * time.Duration(p.tests)

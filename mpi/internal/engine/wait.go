@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/progress"
+	"github.com/softrnic/softrnic/internal/vtime"
 )
 
 // A Waitable is a condition that a goroutine waits for. Ready is called with the lock
@@ -106,6 +107,7 @@ func (s *source) Poll() bool { return s.fab != nil && s.fab.Poll() }
 // fabric to wait for from then on.
 func (s *source) Block(ctx context.Context) error {
 	if s.fab == nil || s.fabFailed {
+		vtime.WaitDone(ctx)
 		<-ctx.Done()
 	} else if err := s.fab.Block(ctx); err != nil && ctx.Err() == nil {
 		s.fabFailed = true

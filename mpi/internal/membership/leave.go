@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -57,17 +58,17 @@ func (f *fenceWait) Ready() bool { return f.done }
 // their calls and send no more liveness probes. If a rank has announced its departure, or does not
 // join within the time to give up, the error is protocol.ErrLost.
 func (m *Membership) waitLastFence(ctx context.Context, c LastCalls) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, m.giveUp,
+	ctx, cancel := vtime.WithTimeoutCause(ctx, m.giveUp,
 		fmt.Errorf("%w: a rank has not arrived %v after the last barrier", protocol.ErrLost, m.giveUp))
 	defer cancel()
 	ctx, cancelFence := context.WithCancelCause(ctx)
 	defer cancelFence(nil)
 	m.Detector.OnDeparture(cancelFence)
 	f := &fenceWait{}
-	go func() {
+	vtime.Go(func() {
 		err := m.Manager.Fence(ctx)
 		m.Engine.Do(func(*protocol.Core) { f.done, f.err = true, err })
-	}()
+	})
 	if err := m.Engine.Wait(context.Background(), f); err != nil {
 		return err
 	}

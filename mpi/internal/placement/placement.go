@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
@@ -44,7 +45,7 @@ func New(m pmi.Manager) *Placement { return &Placement{manager: m} }
 func (p *Placement) Exchange(ctx context.Context, options string) error {
 	m := p.manager
 	node := m.Node(m.Rank())
-	if m.Rank() == p.firstRankOf(node) && p.ranksPerNode()[node] > 1 {
+	if m.Rank() == p.firstRankOf(node) && p.sharedNodes()[node] {
 		if err := m.Put(processorsKey(node), fmt.Sprintf("%d %s", machineProcessors(), options)); err != nil {
 			return err
 		}
@@ -62,13 +63,13 @@ func (p *Placement) Exchange(ctx context.Context, options string) error {
 // in the background, for at most timeout. The other ranks do not wait there. They find no address
 // of the rank, and their calls with it return an ErrLost with the reason.
 func (p *Placement) JoinAsFailed(reason error, timeout time.Duration) {
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	vtime.Go(func() {
+		ctx, cancel := vtime.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if p.publishLocation(reason) == nil {
 			_ = p.manager.Fence(ctx) // the caller returns its own error
 		}
-	}()
+	})
 }
 
 func processorsKey(node int) string { return fmt.Sprintf("processors/%d", node) }
@@ -85,13 +86,18 @@ func (p *Placement) publishLocation(failed error) error {
 	return p.manager.Put(locationKey(p.manager.Rank()), text)
 }
 
-// ranksPerNode returns the number of ranks of each node.
-func (p *Placement) ranksPerNode() map[int]int {
-	ranks := map[int]int{}
-	for r := range p.manager.Size() {
-		ranks[p.manager.Node(r)]++
+// sharedNodes returns the nodes with more than one rank.
+func (p *Placement) sharedNodes() map[int]bool {
+	size := p.manager.Size()
+	seen, shared := make([]bool, size), map[int]bool{} // there are at most as many nodes as ranks
+	for r := range size {
+		node := p.manager.Node(r)
+		if seen[node] {
+			shared[node] = true
+		}
+		seen[node] = true
 	}
-	return ranks
+	return shared
 }
 
 // firstRankOf returns the lowest rank on a node.
@@ -106,10 +112,7 @@ func (p *Placement) firstRankOf(node int) (rank int) {
 func (p *Placement) readProcessors(ctx context.Context, options string) error {
 	m := p.manager
 	p.processors = map[int]int{}
-	for node, n := range p.ranksPerNode() {
-		if n == 1 {
-			continue
-		}
+	for node := range p.sharedNodes() {
 		value, err := m.Get(ctx, processorsKey(node))
 		if err != nil {
 			first := p.firstRankOf(node)
@@ -162,7 +165,7 @@ func (p *Placement) DescribeRank(rank int) string {
 	if text, ok := p.described.Load(rank); ok {
 		return text.(string)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), locationTimeout)
+	ctx, cancel := vtime.WithTimeout(context.Background(), locationTimeout)
 	defer cancel()
 	text, _ := p.manager.Get(ctx, locationKey(rank))
 	p.described.Store(rank, text)

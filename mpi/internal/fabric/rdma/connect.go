@@ -8,6 +8,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/rankwire"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -200,7 +201,7 @@ const connectBackTimeout = 10 * time.Second
 
 // dialRank connects to a lower rank.
 func (f *Fabric) dialRank(rank int) {
-	ctx, cancel := context.WithTimeout(f.ctx, rankwire.ConnectTimeout)
+	ctx, cancel := vtime.WithTimeout(f.ctx, rankwire.ConnectTimeout)
 	defer cancel()
 	var l *link
 	conn, err := func() (*cm.Conn, error) {
@@ -226,13 +227,13 @@ func (f *Fabric) dialRank(rank int) {
 
 // requestConnect asks a higher rank to connect.
 func (f *Fabric) requestConnect(rank int) {
-	ctx, cancel := context.WithTimeout(f.ctx, rankwire.ConnectTimeout)
+	ctx, cancel := vtime.WithTimeout(f.ctx, rankwire.ConnectTimeout)
 	defer cancel()
 	if err := f.wire.RequestDial(ctx, rank); err != nil {
 		f.host.Do(func(*protocol.Core) { f.failConnect(rank, nil, err) })
 		return
 	}
-	time.AfterFunc(connectBackTimeout, func() { f.checkConnectedBack(rank) })
+	vtime.AfterFunc(connectBackTimeout, func() { f.checkConnectedBack(rank) })
 }
 
 // errNoConnectBack says that a rank was asked to connect and did not.

@@ -3,12 +3,12 @@ package rdma
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/progress"
 	"github.com/softrnic/softrnic/internal/rankwire"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -47,9 +47,9 @@ type Fabric struct {
 
 	queues []*Queue
 
-	recentLinks  []*link     // links sent to since the last Flush
-	batchedLinks []*link     // links with a batch
-	timer        *time.Timer // flushes batches and post lists
+	recentLinks  []*link      // links sent to since the last Flush
+	batchedLinks []*link      // links with a batch
+	timer        *vtime.Timer // flushes batches and post lists
 
 	rings atomic.Pointer[[]*packetRing] // fast path
 
@@ -65,7 +65,7 @@ type Fabric struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	work   sync.WaitGroup
+	work   vtime.Group
 	closed bool
 	stats  stats
 }
@@ -97,7 +97,7 @@ func newFabric(dev verbs.Device, host fabric.Host, book fabric.Book, shared *fab
 	f := &Fabric{host: host, book: book, o: o, shared: shared, rank: book.Rank(), dev: dev,
 		links: make([]*link, book.Size()), byQP: map[uint32]*link{}, rails: map[uint32]*rail{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.timer = time.AfterFunc(time.Hour, f.onTimer)
+	f.timer = vtime.AfterFunc(time.Hour, f.onTimer)
 	f.timer.Stop()
 	defer func() {
 		if err != nil {

@@ -1,12 +1,12 @@
 package rdma
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/rankwire"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
@@ -141,7 +141,7 @@ func (f *Fabric) newRail(l *link) (r *rail, err error) {
 
 // dialRails connects the rails of a connection as the client.
 func (f *Fabric) dialRails(l *link) {
-	ctx, cancel := context.WithTimeout(f.ctx, rankwire.ConnectTimeout)
+	ctx, cancel := vtime.WithTimeout(f.ctx, rankwire.ConnectTimeout)
 	defer cancel()
 	for i := 1; i < f.o.Rails; i++ {
 		r, err := f.newRail(l)

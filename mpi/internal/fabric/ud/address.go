@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/datagram"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -46,7 +47,7 @@ func (f *Fabric) startLookup(rank int) {
 	if l := &f.links[rank]; l.state == stateUnknown && !f.closed {
 		l.state = stateLookup
 		f.work.Go(func() {
-			ctx, cancel := context.WithTimeout(f.ctx, lookupTimeout)
+			ctx, cancel := vtime.WithTimeout(f.ctx, lookupTimeout)
 			defer cancel()
 			a, err := f.lookupAddress(ctx, rank)
 			f.host.Do(func(*protocol.Core) { f.finishLookup(rank, a, err) })

@@ -3,12 +3,11 @@ package ud
 import (
 	"context"
 	"errors"
-	"sync"
-	"time"
 
 	"github.com/softrnic/softrnic/internal/datagram"
 	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/internal/progress"
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -39,12 +38,12 @@ type Fabric struct {
 	from        int // rank of the packet being handled
 	deliver     func(message []byte)
 
-	timer *time.Timer
+	timer *vtime.Timer
 	armed nack.Time // deadline of the timer; 0 if it is not set
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	work   sync.WaitGroup
+	work   vtime.Group
 	closed bool
 	stats  struct{ unknownSenders, malformed uint64 }
 }
@@ -66,7 +65,7 @@ func NewPart(dev verbs.Device, host fabric.Host, book fabric.Book, pollShared fu
 	o.setDefaults(attr.ActiveMTU.Bytes())
 	f := &Fabric{host: host, book: book, o: o, pollShared: pollShared, rank: book.Rank(), links: make([]link, book.Size())}
 	f.deliver = f.handleMessage
-	f.port, err = datagram.Open(dev, datagram.Options{Self: uint32(f.rank), Peers: book.Size(), Epoch: max(1, uint32(time.Now().Unix())),
+	f.port, err = datagram.Open(dev, datagram.Options{Self: uint32(f.rank), Peers: book.Size(), Epoch: max(1, uint32(vtime.Now().Unix())),
 		MaxMessage: envelope.Size + o.Eager, Receives: o.Receives, Packets: o.Packets, GiveUp: o.GiveUp,
 		OnDatagram: f.handleDatagram, OnFailure: f.failAll, Wake: func() { f.timer.Reset(0) }})
 	if err != nil {
@@ -77,7 +76,7 @@ func NewPart(dev verbs.Device, host fabric.Host, book fabric.Book, pollShared fu
 		return nil, errors.Join(err, f.port.Close())
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.timer, f.armed = time.AfterFunc(pollInterval, f.onTimer), f.clock()+nack.Time(pollInterval)
+	f.timer, f.armed = vtime.AfterFunc(pollInterval, f.onTimer), f.clock()+nack.Time(pollInterval)
 	return f, nil
 }
 
