@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -29,7 +30,7 @@ const (
 
 // validate returns ErrInvalid for values out of range, or for a model combined
 // with a clock of the caller.
-func (m ICM) validate(clock func() int64) error {
+func (m ICM) validate(hooks *rnichook.Hooks) error {
 	refuse := func(detail string) error {
 		return &verbs.OpError{Op: "open device", Err: verbs.ErrInvalid, Detail: detail}
 	}
@@ -38,7 +39,7 @@ func (m ICM) validate(clock func() int64) error {
 		return refuse(fmt.Sprintf("Options.ICM.Entries: %d out of range [0, %d]", m.Entries, maxICMEntries))
 	case m.MissPenalty < 0:
 		return refuse(fmt.Sprintf("Options.ICM.MissPenalty: %v is negative", m.MissPenalty))
-	case m.MissPenalty > 0 && clock != nil:
+	case m.MissPenalty > 0 && hooks.Clock != nil && hooks.Stall == nil:
 		return refuse("ICM spins for its penalty, and the clock of a test does not advance meanwhile")
 	}
 	return nil
@@ -49,6 +50,7 @@ type icmCache struct {
 	recent  []uint32 // numbers of the cached queue pairs, most recently used first; full at its capacity
 	penalty int64    // nanoseconds
 	clock   func() int64
+	stall   func(ns int64) // replaces busy waiting, if not nil
 }
 
 // newICMCache returns nil if the model is off.
@@ -64,6 +66,10 @@ func newICMCache(m ICM, clock func() int64) *icmCache {
 // penalty.
 func (c *icmCache) loadContext(qpn uint32) {
 	if !c.markUsed(qpn) {
+		return
+	}
+	if c.stall != nil {
+		c.stall(c.penalty)
 		return
 	}
 	for till := c.clock() + c.penalty; c.clock() < till; {

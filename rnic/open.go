@@ -85,7 +85,7 @@ func (o *Options) validate() error {
 			return optionError("Options.Addrs", err)
 		}
 	}
-	return o.ICM.validate(o.hooks.Clock)
+	return o.ICM.validate(&o.hooks)
 }
 
 // openSockets opens the sockets, one for each shard.

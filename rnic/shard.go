@@ -111,19 +111,27 @@ const rxBatchSlots = 16
 func newShard(d *Device, conn link.Conn) *shard {
 	s := &shard{
 		dev: d, socket: conn, conn: conn, multiCPU: min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) > 1,
-		sendState:    sendState{tx: link.NewBatch(txBatchBytes)},
-		receiveState: receiveState{rx: link.NewDatagrams(rxBatchSlots)},
+		sendState:    sendState{tx: d.options.hooks.Batch},
+		receiveState: receiveState{rx: d.options.hooks.Datagrams},
 		arbiter:      arbiter{baton: make(chan struct{}, 1)},
 		monitorState: monitorState{
 			monitorUnpark: make(chan struct{}, 1), monitorWake: make(chan struct{}, 1),
 			serviceStart: make(chan struct{}), serviceStopped: make(chan struct{}), serviceDone: make(chan struct{}),
 		},
 	}
+	if s.tx == nil {
+		s.tx = link.NewBatch(txBatchBytes)
+	}
+	if s.rx == nil {
+		s.rx = link.NewDatagrams(rxBatchSlots)
+	}
 	s.maxAckEvery = maxAckInterval(conn.Caps().RecvBuffer)
 	s.ackEvery = s.maxAckEvery
 	s.leaderSpinner.init(d.options.Spin)
 	s.serviceSpinner.init(serviceSpin)
-	s.icm = newICMCache(d.options.ICM, d.clock)
+	if s.icm = newICMCache(d.options.ICM, d.clock); s.icm != nil {
+		s.icm.stall = d.options.hooks.Stall
+	}
 	s.flows.local = conn.LocalAddr()
 	return s
 }

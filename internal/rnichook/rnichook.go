@@ -11,9 +11,15 @@ import "github.com/softrnic/softrnic/internal/link"
 // Hooks replace parts of a device's environment. A zero field keeps
 // the default.
 type Hooks struct {
-	Conn  link.Conn     // replaces the socket, and the addresses in the options
-	Clock func() int64  // replaces the monotonic clock; nanoseconds, never 0; not with an ICM
-	Rand  func() uint32 // replaces the random source of numbers and keys
+	Conn  link.Conn      // replaces the socket, and the addresses in the options
+	Clock func() int64   // replaces the monotonic clock; nanoseconds, never 0; not with an ICM
+	Stall func(ns int64) // replaces the busy waiting of an ICM, which then works with a Clock
+	Rand  func() uint32  // replaces the random source of numbers and keys
+
+	// Devices that one goroutine drives may share the buffers of packets to send, and of those
+	// received.
+	Batch     *link.Batch
+	Datagrams *link.Datagrams
 }
 
 // SetHooks stores h in options, a *rnic.Options. Package rnic sets it.

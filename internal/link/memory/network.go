@@ -31,6 +31,7 @@ type Network struct {
 type event struct {
 	datagram *datagram
 	from, to *Conn
+	timed    bool // Timing.ArriveAt has returned the time of the event
 	run      func()
 }
 
@@ -93,10 +94,30 @@ func (n *Network) AdvanceTo(t int64) {
 		switch {
 		case e.run != nil:
 			e.run()
-		case !e.to.enqueue(e.datagram):
-			e.from.countUnreachable(e.datagram.packetCount())
-			n.pool.put(e.datagram)
+		default:
+			n.deliver(e)
 		}
+	}
+}
+
+// deliver puts the datagram of e into the receive buffer, or makes it arrive later.
+func (n *Network) deliver(e event) {
+	timing := e.to.options.Timing
+	if timing != nil && !e.timed {
+		e.timed = true
+		if at := timing.ArriveAt(e.datagram.buf, e.datagram.seg); at > n.Now() {
+			n.mu.Lock()
+			n.events.Push(at, e)
+			n.mu.Unlock()
+			return
+		}
+	}
+	switch {
+	case !e.to.enqueue(e.datagram):
+		e.from.countUnreachable(e.datagram.packetCount())
+		n.pool.put(e.datagram)
+	case timing != nil:
+		timing.OnQueued()
 	}
 }
 
@@ -116,6 +137,10 @@ func (n *Network) popDue(t int64) (event, bool) {
 // transmit implements fabric. Where the wire to the receiver has a rate, a group
 // arrives when the last of its packets has passed.
 func (n *Network) transmit(from *Conn, path *wire.Path, buf []byte, seg int) {
+	departure := n.Now()
+	if t := from.options.Timing; t != nil {
+		departure = max(departure, t.DepartAt(path, buf, seg))
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	to := n.ports[path.Dst]
@@ -123,7 +148,7 @@ func (n *Network) transmit(from *Conn, path *wire.Path, buf []byte, seg int) {
 		from.countUnreachable((len(buf) + seg - 1) / seg)
 		return
 	}
-	arrival := n.now + int64(to.options.Delay)
+	arrival := departure + int64(to.options.Delay)
 	if to.options.Rate > 0 {
 		buf = to.occupyWire(arrival, buf, seg)
 		arrival = to.wireFree

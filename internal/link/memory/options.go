@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/wire"
 )
 
 // DefaultDelay is the default of Options.Delay. Without a delay two ends could
@@ -40,6 +41,24 @@ type Options struct {
 	Delay time.Duration // travel time of every datagram to here; 0 for DefaultDelay
 	Rate  int64         // bits a second, IP headers counted; 0 for no limit
 	Queue int           // bytes of IP packets that may be on or wait for a wire with a Rate; 0 for no limit
+
+	// Timing, if not nil, has the times that the adapter at this port takes.
+	Timing Timing
+}
+
+// A Timing is the model of an adapter on a Network. Its methods do not call the Network, except
+// Now.
+type Timing interface {
+	// DepartAt returns the time at which a datagram or group of packets of seg bytes, which the
+	// adapter sends now, leaves the port: now or later.
+	DepartAt(to *wire.Path, buf []byte, seg int) int64
+
+	// ArriveAt returns the time at which a datagram, of which the last byte comes from the wire
+	// now, is in the receive buffer: now or later. Datagrams must not overtake others.
+	ArriveAt(buf []byte, seg int) int64
+
+	// OnQueued is called after a datagram has been put into the receive buffer.
+	OnQueued()
 }
 
 // validate checks the options and fills in the defaults.
@@ -69,4 +88,6 @@ func (o *Options) validate(addr netip.AddrPort) error {
 
 // needsVirtualClock reports whether an option is set that only Network
 // supports.
-func (o *Options) needsVirtualClock() bool { return o.Delay != 0 || o.Rate != 0 || o.Queue != 0 }
+func (o *Options) needsVirtualClock() bool {
+	return o.Delay != 0 || o.Rate != 0 || o.Queue != 0 || o.Timing != nil
+}
