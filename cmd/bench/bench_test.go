@@ -35,12 +35,13 @@ func init() {
 }
 
 // experiment returns an experiment that emits one row and returns the result of end.
-func experiment(name string, layer bench.Layer, end func(context.Context) (bench.Verdict, error)) *bench.Experiment {
+func experiment(name string, layer bench.Layer, end func(context.Context) error) *bench.Experiment {
 	return &bench.Experiment{
-		Name: name, Source: bench.Adapter, Claim: "Claim of " + name + ".", Layer: layer, Tour: bench.Settings{},
+		Name: name, Source: bench.Adapter, Layer: layer, Tour: bench.Settings{},
+		Claims: []bench.Statement{claim("Claim of "+name+".", bench.AtMost(5))},
 		Axes:   []bench.Axis{{Name: "size", Unit: measure.Bytes}},
 		Params: []bench.Param{{Name: "size", Kind: bench.Int, Default: "64", Doc: "bytes"}},
-		Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+		Run: func(ctx context.Context, r *bench.Run) error {
 			r.Plan(1)
 			r.Step("the only step")
 			r.Emit(bench.Row{Series: "s", X: float64(r.Int("size")), XUnit: measure.Bytes, Y: 5, YUnit: measure.Microseconds})
@@ -49,26 +50,33 @@ func experiment(name string, layer bench.Layer, end func(context.Context) (bench
 	}
 }
 
-func holds(context.Context) (bench.Verdict, error) {
-	return bench.Verdict{Holds: true, Reason: "it does"}, nil
+// claim returns a statement about the row of experiment, which is 5.
+func claim(sentence string, limit bench.Limit) bench.Statement {
+	return bench.Statement{
+		Sentence: sentence,
+		Compare:  bench.Value{Of: []string{"s"}, Unit: measure.Microseconds, At: bench.Everywhere(measure.Bytes), Limit: limit},
+	}
 }
 
-func differs(context.Context) (bench.Verdict, error) {
-	return bench.Verdict{Reason: "it does not"}, nil
+func succeed(context.Context) error { return nil }
+
+// refuted returns an experiment whose row refutes its claim.
+func refuted(name string) *bench.Experiment {
+	e := experiment(name, bench.LayerVerbs, succeed)
+	e.Claims = []bench.Statement{claim("Claim of "+name+".", bench.AtMost(2))}
+	return e
 }
 
-func wrong(context.Context) (bench.Verdict, error) {
-	return bench.Verdict{}, errors.New("two and two made five")
-}
+func wrong(context.Context) error { return errors.New("two and two made five") }
 
-func crash(ctx context.Context) (bench.Verdict, error) {
+func crash(ctx context.Context) error {
 	g, err := proc.Start(ctx, proc.Options{}, proc.Spec{Name: "bench-test", Role: "crash"})
 	if err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
 	defer g.Close()
 	_, err = proc.Call[int, int](ctx, g, 1)
-	return bench.Verdict{}, err
+	return err
 }
 
 // runBench runs the command line with the given experiments.
@@ -91,8 +99,8 @@ func runRegistry(ctx context.Context, t *testing.T, g *bench.Registry, args ...s
 
 func four() []*bench.Experiment {
 	return []*bench.Experiment{
-		experiment("good", bench.LayerUDP, holds),
-		experiment("other", bench.LayerVerbs, differs),
+		experiment("good", bench.LayerUDP, succeed),
+		refuted("other"),
 		experiment("wrong", bench.LayerVerbs, wrong),
 		experiment("crash", bench.LayerVerbs, crash),
 	}
@@ -140,8 +148,8 @@ func TestRunText(t *testing.T) {
 	status, stdout, stderr := runBench(t, four(), "run", "wrong", "good", "other")
 	require.Equal(t, 1, status)
 	require.Contains(t, stdout, "FAILED  wrong: two and two made five")
-	require.Contains(t, stdout, "claim   Claim of good.\nholds   yes: it does\n", "a failure does not stop the others")
-	require.Contains(t, stdout, "claim   Claim of other.\nholds   no: it does not\n")
+	require.Contains(t, stdout, "claim   Claim of good. (the adapter itself)\n        -> holds: s at 64 B, in us 5.00 (at most 5)\n", "a failure does not stop the others")
+	require.Contains(t, stdout, "claim   Claim of other. (the adapter itself)\n        -> refuted because s at 64 B, in us 5.00 (at most 2)\n")
 	require.Contains(t, stderr, "good 1/1 the only step")
 	require.Contains(t, stderr, "cores ", "the machine is described")
 }
@@ -168,10 +176,10 @@ func TestRunOut(t *testing.T) {
 
 	// A failed write to stdout is reported once.
 	lost := filepath.Join(t.TempDir(), "out")
-	vanish := experiment("vanish", bench.LayerUDP, func(context.Context) (bench.Verdict, error) {
+	vanish := experiment("vanish", bench.LayerUDP, func(context.Context) error {
 		require.NoError(t, os.RemoveAll(lost))
 		require.NoError(t, os.WriteFile(lost, nil, 0o600))
-		return bench.Verdict{Holds: true, Reason: "so"}, nil
+		return nil
 	})
 	status, _, stderr := runBench(t, []*bench.Experiment{vanish}, "report", "--out", lost)
 	require.Equal(t, 1, status)
@@ -184,7 +192,7 @@ func TestList(t *testing.T) {
 	require.Contains(t, stdout, "good             adapter           Claim of good.\n")
 	_, stdout, _ = runBench(t, four(), "list", "-v")
 	require.Contains(t, stdout, "good  [UDP; the adapter itself]\n    Claim of good.\n    over size (B)\n      --set size=64                   bytes\n\n")
-	long := experiment("long", bench.LayerUDP, holds)
+	long := experiment("long", bench.LayerUDP, succeed)
 	long.Params[0].Kind, long.Params[0].Default = bench.Ints, "1,2,4,8,16,32,64,128,256,512"
 	long.Axes[0] = bench.Axis{Name: "queue pairs that take turns", Unit: "queue pairs"}
 	_, stdout, _ = runBench(t, []*bench.Experiment{long}, "list", "-v")
@@ -222,7 +230,7 @@ func TestListPapers(t *testing.T) {
 		require.LessOrEqual(t, len(lines[i]), 80, lines[i])
 		if p := e.Paper(); p != nil {
 			require.Contains(t, strings.Join(strings.Fields(stdout), " "), p.String())
-			require.NotEmpty(t, p.Results[e.Source], "what the paper reports in %s", e.Source)
+			require.NotEmpty(t, e.Reported(), e.Source)
 		}
 	}
 	for args, want := range map[string]int{"fig. 6a": 2, "rcud": 9, "IWARP fig. 8b": 2, "Figure 12": 1} {
@@ -237,7 +245,7 @@ func TestListPapers(t *testing.T) {
 
 // figure returns an experiment that reproduces a figure of a paper.
 func figure(name, source string) *bench.Experiment {
-	e := experiment(name, bench.LayerVerbs, holds)
+	e := experiment(name, bench.LayerVerbs, succeed)
 	e.Source = source
 	return e
 }
@@ -249,7 +257,7 @@ func TestReport(t *testing.T) {
 	require.Contains(t, stdout, filepath.Join(dir, "report.html"))
 	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
 	require.NoError(t, err)
-	for _, want := range []string{"Claim of good.", "it does not", "two and two made five", "the worker fell over"} {
+	for _, want := range []string{"Claim of good.", "in us 5.00 (at most 2)", "two and two made five", "the worker fell over"} {
 		require.Contains(t, string(page), want)
 	}
 
@@ -264,12 +272,12 @@ func TestReport(t *testing.T) {
 func TestReportWhileRunning(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "report.html")
-	second := experiment("second", bench.LayerVerbs, func(context.Context) (bench.Verdict, error) {
+	second := experiment("second", bench.LayerVerbs, func(context.Context) error {
 		html, err := os.ReadFile(page)
 		require.NoError(t, err)
 		require.Contains(t, string(html), "Claim of good.")
 		require.Contains(t, string(html), "not run")
-		return bench.Verdict{Holds: true, Reason: "so"}, nil
+		return nil
 	})
 	status, _, stderr := runBench(t, []*bench.Experiment{four()[0], second}, "report", "--out", dir)
 	require.Zero(t, status, stderr)
@@ -314,7 +322,7 @@ func TestTour(t *testing.T) {
 	absent := experiment("absent", bench.LayerUDP, wrong)
 	absent.Tour = nil
 	dir := t.TempDir()
-	status, stdout, stderr := runBench(t, []*bench.Experiment{absent, experiment("good", bench.LayerUDP, holds)}, "-v", "--out", dir)
+	status, stdout, stderr := runBench(t, []*bench.Experiment{absent, experiment("good", bench.LayerUDP, succeed)}, "-v", "--out", dir)
 	require.Zero(t, status)
 	require.Contains(t, stderr, "good 1/1 the only step\n")
 	require.NotContains(t, stdout, "absent")
@@ -325,7 +333,7 @@ func TestTour(t *testing.T) {
 	require.Contains(t, stdout, "CHECKED received data of all layers against the data sent: no error in 1 experiments, 1 series\n")
 	require.Contains(t, stdout, "DETAIL  "+filepath.Join(dir, tourFile)+" has all figures")
 
-	status, stdout, stderr = runBench(t, []*bench.Experiment{experiment("good", bench.LayerUDP, holds)}, "--out", filepath.Join(dir, tourFile))
+	status, stdout, stderr = runBench(t, []*bench.Experiment{experiment("good", bench.LayerUDP, succeed)}, "--out", filepath.Join(dir, tourFile))
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "--out: ")
 	require.Empty(t, stdout)
@@ -333,10 +341,10 @@ func TestTour(t *testing.T) {
 
 // The tour prints one screen with the figures of layers-latency.
 func TestTourScreen(t *testing.T) {
-	latency := experiment("layers-latency", bench.LayerAll, differs)
+	latency := experiment("layers-latency", bench.LayerAll, succeed)
 	latency.Params[0].Default = "8"
 	run := latency.Run
-	latency.Run = func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	latency.Run = func(ctx context.Context, r *bench.Run) error {
 		for series, y := range map[string]float64{"udp-spin": 3, "rc-write": 4, "tcp": 16} {
 			r.Emit(bench.Row{Series: series, X: 8, XUnit: measure.Bytes, Y: y, YUnit: measure.Microseconds})
 		}
@@ -346,7 +354,7 @@ func TestTourScreen(t *testing.T) {
 	require.Zero(t, status)
 	require.Contains(t, stdout, "VERBS   RDMA write of 8 B, one way     4.00 us    4.00  TCP            16.0 us   0.75     3.00 us\n")
 	require.Contains(t, stdout, "barrier of 4 ranks            not measured: bench run imb-barrier\n")
-	require.NotContains(t, stdout, "it does not", "quick runs do not judge claims")
+	require.NotContains(t, stdout, "at most 2", "quick runs do not judge claims")
 	require.LessOrEqual(t, strings.Count(stdout, "\n"), 30)
 }
 
@@ -358,14 +366,14 @@ func TestTourFails(t *testing.T) {
 	require.Contains(t, stdout, "FAILED  wrong: two and two made five\n")
 	require.NotContains(t, stdout, "CHECKED")
 
-	check := experiment("checked", bench.LayerUDP, func(context.Context) (bench.Verdict, error) {
-		return bench.Verdict{Reason: "so", Checks: []bench.Check{{Description: "a queue pair failed", Exact: true}, {Description: "slow"}}}, nil
-	})
+	check := refuted("checked")
+	check.Claims[0].Exact = true
+	check.Claims = append(check.Claims, claim("It is fast.", bench.AtMost(1)))
 	status, stdout, stderr = runBench(t, []*bench.Experiment{check})
 	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "bench: 1 failed checks: checked: a queue pair failed\n")
-	require.Contains(t, stdout, "FAILED  checked: a queue pair failed\n")
-	require.NotContains(t, stdout, "slow")
+	require.Contains(t, stderr, "bench: 1 failed checks: checked: s at 64 B, in us 5.00 (at most 2)\n")
+	require.Contains(t, stdout, "FAILED  checked: s at 64 B, in us 5.00 (at most 2)\n")
+	require.NotContains(t, stdout, "at most 1)")
 }
 
 // TestTourExperiments: the screen needs every experiment of the tour, and no other.
@@ -384,11 +392,11 @@ func TestTourExperiments(t *testing.T) {
 // The tour respects its time limit. Skipped experiments are not failures.
 func TestTourTime(t *testing.T) {
 	var g bench.Registry
-	g.Register(experiment("endless", bench.LayerUDP, func(ctx context.Context) (bench.Verdict, error) {
+	g.Register(experiment("endless", bench.LayerUDP, func(ctx context.Context) error {
 		<-ctx.Done()
-		return bench.Verdict{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}))
-	g.Register(experiment("late", bench.LayerVerbs, holds))
+	g.Register(experiment("late", bench.LayerVerbs, succeed))
 	var out, diag bytes.Buffer
 	a := &app{registry: &g, stdout: &out, stderr: &diag, tourTime: time.Millisecond, saveDir: t.TempDir()}
 	require.Zero(t, a.runCommandLine(t.Context(), nil), diag.String())
@@ -399,11 +407,11 @@ func TestTourTime(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var g bench.Registry
-	g.Register(experiment("first", bench.LayerUDP, func(ctx context.Context) (bench.Verdict, error) {
+	g.Register(experiment("first", bench.LayerUDP, func(ctx context.Context) error {
 		cancel()
-		return bench.Verdict{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}))
-	g.Register(experiment("second", bench.LayerUDP, holds))
+	g.Register(experiment("second", bench.LayerUDP, succeed))
 	for _, args := range [][]string{{"run", "first", "second"}, {}} {
 		status, stdout, stderr := runRegistry(ctx, t, &g, args...)
 		require.Equal(t, 1, status)
@@ -450,10 +458,11 @@ func requireRow(t *testing.T, o map[string]any) {
 		require.IsType(t, 0.0, o[k], k)
 		require.Positive(t, o[k], k)
 	}
+	require.NotEmpty(t, o["rounds"])
 	require.LessOrEqual(t, o["min"], o["p50"])
 	require.LessOrEqual(t, o["p50"], o["p99"])
 	require.LessOrEqual(t, o["p99"], o["max"])
-	want := 11
+	want := 12
 	if _, ok := o["baseline"]; ok {
 		require.IsType(t, "", o["baseline"])
 		require.IsType(t, 0.0, o["ratio"])
@@ -468,7 +477,12 @@ func requireVerdict(t *testing.T, o map[string]any) {
 	require.Equal(t, "udp-raw", o["experiment"])
 	require.IsType(t, true, o["holds"])
 	require.NotEmpty(t, o["claim"])
-	require.NotEmpty(t, o["why"])
+	statements, ok := o["statements"].([]any)
+	require.True(t, ok)
+	for _, s := range statements {
+		require.NotEmpty(t, s.(map[string]any)["sentence"])
+		require.NotEmpty(t, s.(map[string]any)["outcome"])
+	}
 	require.Len(t, o, 4)
 }
 
@@ -545,7 +559,7 @@ func TestEstimate(t *testing.T) {
 
 	// A saved earlier run replaces the assumed time.
 	dir := t.TempDir()
-	res := &bench.Result{Experiment: all[0], Quick: true, Elapsed: 50 * time.Second, Verdict: bench.Verdict{Reason: "so"}}
+	res := &bench.Result{Experiment: all[0], Quick: true, Elapsed: 50 * time.Second}
 	require.NoError(t, report.Save(dir, nil, res))
 	require.Equal(t, "about 66 s left", newEstimate(all, bench.Options{Quick: true}, dir).String())
 	require.Equal(t, "about 24 s left", newEstimate(all, bench.Options{Quick: true, Set: bench.Settings{"size": "8"}}, dir).String())

@@ -69,7 +69,7 @@ func listShort(experiments []*bench.Experiment) string {
 		if source == bench.Adapter {
 			source = "adapter"
 		}
-		lines = append(lines, report.Wrap(e.Claim, fmt.Sprintf("%-15s  %-16s  ", e.Name, source), "", listWidth, 1)...)
+		lines = append(lines, report.Wrap(e.Claim(), fmt.Sprintf("%-15s  %-16s  ", e.Name, source), "", listWidth, 1)...)
 		if p := e.Paper(); p != nil && !slices.Contains(papers, p) {
 			papers = append(papers, p)
 		}
@@ -89,10 +89,10 @@ const settingColumn = 24
 
 func describeExperiment(e *bench.Experiment) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  [%s; %s]\n    %s\n", e.Name, e.Layer, e.Source, e.Claim)
+	fmt.Fprintf(&b, "%s  [%s; %s]\n    %s\n", e.Name, e.Layer, e.Source, e.Claim())
 	if p := e.Paper(); p != nil {
 		fmt.Fprintf(&b, "    %s\n", p)
-		if found := p.Results[e.Source]; found != "" {
+		if found := e.Reported(); found != "" {
 			fmt.Fprintf(&b, "    the paper: %s\n", found)
 		}
 	}

@@ -79,15 +79,22 @@ func (j *Job) Copies(d Direction, size, iters int) measure.Round {
 	return j.figureRounds(request{Copy: &copyRound{Direction: d, Size: size, Iters: iters}})
 }
 
-// Connect creates and frees count channels, one after the other. It returns two medians in
-// microseconds: the time from the creation until the sender's first message is sent, and the
-// time that the receiver takes to free its side after the sender has freed its own.
-func (j *Job) Connect(ctx context.Context, c Channel, count int) (connect, free float64, err error) {
+// ConnectTimes are medians in microseconds, of the sender and the receiver of a channel.
+type ConnectTimes struct {
+	Connect [2]float64 // from its creation to the completion of the first message
+	Free    [2]float64
+}
+
+// Connect creates and frees count channels, one after the other, and returns the times.
+func (j *Job) Connect(ctx context.Context, c Channel, count int) (t ConnectTimes, err error) {
 	ranks, err := proc.Call[request, reply](ctx, j.Group, request{Connect: &connectRound{Channel: c, Count: count}})
 	if err != nil {
-		return 0, 0, err
+		return t, err
 	}
-	return ranks[0].Latency.Median(), ranks[1].Latency.Median(), nil
+	for i := range 2 {
+		t.Connect[i], t.Free[i] = ranks[i].Latency.Median(), ranks[i].Free.Median()
+	}
+	return t, nil
 }
 
 // figureRounds returns rounds of a request to which rank 0 replies with the figure.

@@ -187,12 +187,12 @@ type connectRound struct {
 	Count int
 }
 
-func (r *rank) runConnects(ctx context.Context, q connectRound) (*measure.Latency, error) {
-	took := measure.NewLatency()
+func (r *rank) runConnects(ctx context.Context, q connectRound) (connects, frees *measure.Latency, err error) {
+	connects, frees = measure.NewLatency(), measure.NewLatency()
 	slots := [2]int{q.SendSlots, q.RecvSlots}
 	for range q.Count {
 		if err := r.Sync(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if r.Rank() > 1 {
 			continue
@@ -200,23 +200,22 @@ func (r *rank) runConnects(ctx context.Context, q connectRound) (*measure.Latenc
 		began := time.Now()
 		ch, err := r.NewChannel(0, 1, q.channelOptions(slots[r.Rank()]))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if r.Rank() == 0 {
-			if _, err := ch.Send([]byte{1}).Wait(ctx); err != nil {
-				return nil, err
-			}
-			took.Record(time.Since(began))
-		} else if _, err := ch.Recv(make([]byte, 1)).Wait(ctx); err != nil {
-			return nil, err
+			_, err = ch.Send([]byte{1}).Wait(ctx)
+		} else {
+			_, err = ch.Recv(make([]byte, 1)).Wait(ctx)
 		}
+		if err != nil {
+			return nil, nil, err
+		}
+		connects.Record(time.Since(began))
 		began = time.Now()
 		if _, err := ch.Free().Wait(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if r.Rank() == 1 {
-			took.Record(time.Since(began))
-		}
+		frees.Record(time.Since(began))
 	}
-	return took, nil
+	return connects, frees, nil
 }

@@ -30,6 +30,7 @@ type request struct {
 type reply struct {
 	Figure  float64          `json:",omitempty"`
 	Latency *measure.Latency `json:",omitempty"`
+	Free    *measure.Latency `json:",omitempty"` // of connectRound, whose Latency is that of connecting
 }
 
 func init() {
@@ -60,7 +61,7 @@ func (r *rank) serveRequest(ctx context.Context, q request) (out reply, err erro
 	case q.Copy != nil:
 		out.Figure, err = r.runCopies(ctx, *q.Copy)
 	case q.Connect != nil:
-		out.Latency, err = r.runConnects(ctx, *q.Connect)
+		out.Latency, out.Free, err = r.runConnects(ctx, *q.Connect)
 	default:
 		err = errors.New("acpbench: empty request")
 	}

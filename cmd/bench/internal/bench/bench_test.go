@@ -19,17 +19,21 @@ import (
 // sample returns a complete experiment whose figure is the value of its parameter.
 func sample(name string) *Experiment {
 	return &Experiment{
-		Name: name, Source: Adapter, Claim: "One is one.", Layer: LayerVerbs,
+		Name: name, Source: Adapter, Layer: LayerVerbs,
+		Claims: []Statement{{
+			Sentence: "One is one.",
+			Compare:  Value{Of: []string{"one"}, Unit: measure.Microseconds, At: Everywhere(measure.Bytes), Limit: AtMost(1)}, Exact: true,
+		}},
 		Axes: []Axis{{Name: "size", Unit: measure.Bytes}},
 		Params: []Param{
 			{Name: "size", Kind: Int, Default: "64", Quick: "8", Doc: "bytes"},
 			{Name: "ops", Kind: Words, Default: "read,write", Choices: []string{"read", "write"}, Doc: "operations"},
 		},
-		Run: func(_ context.Context, r *Run) (Verdict, error) {
+		Run: func(_ context.Context, r *Run) error {
 			r.Plan(1)
 			r.Step("size %d", r.Int("size"))
 			r.Emit(Row{Series: "one", X: float64(r.Int("size")), XUnit: measure.Bytes, Y: 1, YUnit: measure.Microseconds})
-			return Verdict{Holds: true, Reason: "it is 1"}, nil
+			return nil
 		},
 	}
 }
@@ -59,7 +63,8 @@ func TestRegistry(t *testing.T) {
 func TestRegisterRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(*Experiment){
 		"name":    func(e *Experiment) { e.Name = "Not So" },
-		"claim":   func(e *Experiment) { e.Claim = "" },
+		"claims":  func(e *Experiment) { e.Claims = nil },
+		"compare": func(e *Experiment) { e.Claims[0].Compare = nil },
 		"axes":    func(e *Experiment) { e.Axes = nil },
 		"run":     func(e *Experiment) { e.Run = nil },
 		"default": func(e *Experiment) { e.Params[0].Default = "many" },
@@ -84,7 +89,8 @@ func TestRegisterRefuses(t *testing.T) {
 func TestExperimentJSON(t *testing.T) {
 	b, err := json.Marshal(sample("x"))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"experiment":"x","source":"the adapter itself","claim":"One is one.","layer":"verbs","tour":false,
+	require.JSONEq(t, `{"experiment":"x","source":"the adapter itself","claim":"One is one.",
+		"statements":[{"source":"the adapter itself","sentence":"One is one.","compared":"one in us at every number of B: at most 1"}],"layer":"verbs","tour":false,
 		"axes":[{"name":"size","unit":"B"}],
 		"params":[{"name":"size","kind":"int","default":"64","quick":"8","doc":"bytes"},
 			{"name":"ops","kind":"words","default":"read,write","choices":["read","write"],"doc":"operations"}]}`, string(b))
@@ -183,7 +189,8 @@ func TestExecute(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Row{{Experiment: "x", Series: "one", X: 8, XUnit: "B", Y: 1, YUnit: "us"}}, res.Rows)
 	require.Equal(t, res.Rows, seen)
-	require.Equal(t, Verdict{Holds: true, Reason: "it is 1"}, res.Verdict)
+	require.Len(t, res.Outcomes, 1)
+	require.Equal(t, "holds: one at 8 B, in us 1.00 (at most 1)", res.Outcomes[0].String())
 	require.Equal(t, 1, p.plan)
 	require.Equal(t, []string{"size 8"}, p.steps)
 
@@ -194,20 +201,16 @@ func TestExecute(t *testing.T) {
 
 func TestExecuteFails(t *testing.T) {
 	bad := errors.New("data was wrong")
-	for want, run := range map[string]func(context.Context, *Run) (Verdict, error){
-		"data was wrong":      func(context.Context, *Run) (Verdict, error) { return Verdict{}, bad },
-		"no figures measured": func(context.Context, *Run) (Verdict, error) { return Verdict{Reason: "so"}, nil },
-		"verdict without a reason": func(_ context.Context, r *Run) (Verdict, error) {
-			r.Emit(Row{Series: "s", XUnit: "B", YUnit: "us"})
-			return Verdict{}, nil
-		},
-		"NaN or infinite": func(_ context.Context, r *Run) (Verdict, error) {
+	for want, run := range map[string]func(context.Context, *Run) error{
+		"data was wrong":      func(context.Context, *Run) error { return bad },
+		"no figures measured": func(context.Context, *Run) error { return nil },
+		"NaN or infinite": func(_ context.Context, r *Run) error {
 			r.EmitAgainst(Point{XUnit: "B", YUnit: "us"}, Sample{Series: "s"})
-			return Verdict{Reason: "so"}, nil
+			return nil
 		},
-		"missing series or unit": func(_ context.Context, r *Run) (Verdict, error) {
+		"missing series or unit": func(_ context.Context, r *Run) error {
 			r.Emit(Row{Series: "s", XUnit: "B"})
-			return Verdict{Reason: "so"}, nil
+			return nil
 		},
 	} {
 		e := sample("x")
@@ -227,7 +230,7 @@ func TestExecuteFails(t *testing.T) {
 
 func TestUndeclaredParameterPanics(t *testing.T) {
 	e := sample("x")
-	e.Run = func(_ context.Context, r *Run) (Verdict, error) {
+	e.Run = func(_ context.Context, r *Run) error {
 		for _, use := range []func(){
 			func() { r.Int("nosuch") },
 			func() { r.Float("size") },
@@ -237,7 +240,7 @@ func TestUndeclaredParameterPanics(t *testing.T) {
 		} {
 			require.Panics(t, use)
 		}
-		return Verdict{}, errors.New("end")
+		return errors.New("end")
 	}
 	_, err := Execute(t.Context(), e, Options{})
 	require.EqualError(t, err, "x: end")
@@ -260,14 +263,22 @@ func TestRowJSON(t *testing.T) {
 	var back Row
 	require.NoError(t, json.Unmarshal(b, &back))
 	require.Equal(t, full, back)
+
+	absent := Row{Experiment: "x", Series: "openmpi", Absent: "not installed"}
+	b, err = json.Marshal(absent)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"experiment":"x","series":"openmpi","absent":"not installed"}`, string(b))
+	back = Row{}
+	require.NoError(t, json.Unmarshal(b, &back))
+	require.Equal(t, absent, back)
 }
 
 // A ratio over a zero baseline is not emitted.
 func TestEmitAgainstNothing(t *testing.T) {
 	e := sample("x")
-	e.Run = func(_ context.Context, r *Run) (Verdict, error) {
+	e.Run = func(_ context.Context, r *Run) error {
 		r.EmitAgainst(Point{X: 8, XUnit: "B", YUnit: "%"}, Sample{Series: "tcp", Figures: []float64{0}}, Sample{Series: "sdp", Figures: []float64{3}})
-		return Verdict{Holds: true, Reason: "so"}, nil
+		return nil
 	}
 	res, err := Execute(t.Context(), e, Options{})
 	require.NoError(t, err)
@@ -277,58 +288,19 @@ func TestEmitAgainstNothing(t *testing.T) {
 
 func TestEmitAgainst(t *testing.T) {
 	e := sample("x")
-	e.Run = func(_ context.Context, r *Run) (Verdict, error) {
+	e.Run = func(_ context.Context, r *Run) error {
 		ratios := r.EmitAgainst(Point{X: 8, XUnit: "B", YUnit: "us"},
 			Sample{Series: "udp", Figures: []float64{2, 4, 1}},
 			Sample{Series: "rc-write", Figures: []float64{3, 6, 1}, Stats: &measure.Stats{N: 300}})
 		require.Equal(t, []float64{1.5}, ratios)
-		return Verdict{Holds: true, Reason: "so"}, nil
+		return nil
 	}
 	res, err := Execute(t.Context(), e, Options{})
 	require.NoError(t, err)
 	require.Equal(t, []Row{
-		{Experiment: "x", Series: "udp", X: 8, XUnit: "B", Y: 2, YUnit: "us", Stats: &measure.Stats{N: 3, P50: 2, P99: 4, Min: 1, Max: 4}},
-		{Experiment: "x", Series: "rc-write", X: 8, XUnit: "B", Y: 3, YUnit: "us", Stats: &measure.Stats{N: 300}, Against: &Against{"udp", 1.5}},
+		{Experiment: "x", Series: "udp", X: 8, XUnit: "B", Y: 2, YUnit: "us", Rounds: []float64{2, 4, 1}, Stats: &measure.Stats{N: 3, P50: 2, P99: 4, Min: 1, Max: 4}},
+		{Experiment: "x", Series: "rc-write", X: 8, XUnit: "B", Y: 3, YUnit: "us", Rounds: []float64{3, 6, 1}, Stats: &measure.Stats{N: 300}, Against: &Against{"udp", 1.5}},
 	}, res.Rows)
-}
-
-// TestIsInconclusive checks which quick runs decide the claim.
-func TestIsInconclusive(t *testing.T) {
-	for name, c := range map[string]struct {
-		checks []Check
-		want   bool
-	}{
-		"holds":             {[]Check{{Figure: 0.5, Limit: 1, Holds: true}, {Holds: true}}, false},
-		"holds near":        {[]Check{{Figure: 0.85, Limit: 1, Holds: true}}, true},
-		"near and beyond":   {[]Check{{Figure: 1.1, Limit: 1}, {Figure: 1.3, Limit: 1}}, false},
-		"near":              {[]Check{{Figure: 0.9, Limit: 1}}, true},
-		"exact":             {[]Check{{Figure: 0.9, Limit: 1, Exact: true}}, false},
-		"exact, no limit":   {[]Check{{Exact: true}}, false},
-		"without a limit":   {[]Check{{Description: "no limit"}}, true},
-		"without any check": {nil, true},
-	} {
-		res := &Result{Quick: true, Verdict: Verdict{Holds: len(c.checks) > 0, Checks: c.checks}}
-		for _, check := range c.checks {
-			res.Verdict.Holds = res.Verdict.Holds && check.Holds
-		}
-		require.Equal(t, c.want, res.IsInconclusive(), name)
-		res.Err = context.Canceled
-		require.False(t, res.IsInconclusive(), name)
-		full := &Result{Verdict: res.Verdict}
-		require.False(t, full.IsInconclusive(), name)
-	}
-}
-
-func TestFailedChecks(t *testing.T) {
-	v := Verdict{Checks: []Check{{Description: "a", Exact: true}, {Description: "b"}, {Description: "c", Exact: true, Holds: true}}}
-	require.Equal(t, []string{"a"}, v.FailedChecks())
-}
-
-func TestDecisive(t *testing.T) {
-	require.Nil(t, Verdict{}.Decisive())
-	v := Verdict{Checks: []Check{{Description: "a", Figure: 1.1, Limit: 1}, {Description: "b", Figure: 2, Limit: 1}, {Description: "c", Figure: 0.1, Limit: 1, Holds: true}}}
-	require.Equal(t, "b", v.Decisive().Description)
-	require.Equal(t, "c", Verdict{Checks: v.Checks[2:]}.Decisive().Description)
 }
 
 // TestFromSource checks the selection of experiments by the sources that a reader types.
@@ -339,8 +311,8 @@ func TestFromSource(t *testing.T) {
 		"connect": "ACP figs. 11, 12", "tables": "ACP tables I, II, III", "get": "IWARP fig. 6", "copy": "SDP sec. 2.2", "own": Adapter,
 	} {
 		g.Register(&Experiment{
-			Name: name, Source: source, Claim: "It is.", Axes: []Axis{{"x", "B"}},
-			Run: func(context.Context, *Run) (Verdict, error) { return Verdict{}, nil },
+			Name: name, Source: source, Claims: sample("x").Claims, Axes: []Axis{{"x", "B"}},
+			Run: func(context.Context, *Run) error { return nil },
 		})
 	}
 	for pattern, want := range map[string]string{

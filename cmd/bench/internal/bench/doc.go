@@ -1,5 +1,5 @@
 // Package bench defines experiments: their description, their registry,
-// the rows they emit and the verdict they return.
+// the rows they emit and the statements that the rows judge.
 //
 // An experiment is registered by a file in cmd/bench/internal/experiments:
 //
@@ -8,7 +8,11 @@
 //			Name:   "verbs-latency",
 //			Source: bench.Adapter, // or the paper's figure: "RCUD fig. 8"
 //			Layer:  bench.LayerVerbs,
-//			Claim:  "An 8-byte RC write takes at most 1.4 times a bare UDP ping-pong.",
+//			Claims: []bench.Statement{{
+//				Sentence: "An 8-byte RC write takes at most 1.4 times a bare UDP ping-pong.",
+//				Compare: bench.Ratio{Of: []string{"rc-write"}, Over: []string{"udp-spin"}, Unit: measure.Microseconds,
+//					At: bench.At(8, measure.Bytes), Limit: bench.AtMost(1.4)},
+//			}},
 //			Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 //			Params: []bench.Param{
 //				{Name: "sizes", Kind: bench.Ints, Default: "8,64,4KiB", Quick: "8", Doc: "message sizes in bytes"},
@@ -18,7 +22,7 @@
 //		})
 //	}
 //
-//	func verbsLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+//	func verbsLatency(ctx context.Context, r *bench.Run) error {
 //		sizes := r.Ints("sizes")
 //		r.Plan(len(sizes))
 //		for _, size := range sizes {
@@ -30,15 +34,30 @@
 //				Against: &bench.Against{Baseline: "udp-spin", Ratio: ratio},
 //			})
 //		}
-//		return bench.Verdict{Holds: ratio <= 1.4, Why: fmt.Sprintf(...)}, nil
+//		return nil
 //	}
 //
 // Worker processes are started with proc.Options{Pin: true}, like those of the
 // baseline, so that both are comparable.
 //
 // Run returns an error if the experiment could not run, or received wrong
-// data: then its figures are not valid. A claim that does not hold is a
-// Verdict, not an error.
+// data: then its figures are not valid. A statement that is refuted is an
+// [Outcome], not an error.
+//
+// # Statements
+//
+// A claim is a list of statements. Each has its place in the paper, a sentence,
+// the paper's number, and a [Comparison] of rows with a limit. [Experiment.Judge]
+// derives the outcomes from rows alone, so that saved rows can be judged again:
+//
+//   - One figure that misses the limit refutes a statement. It passes if all
+//     figures hold: [Reproduced], [Beyond] the paper's number by half or more, or
+//     [Holds] if the claim is our own.
+//   - The rounds of a comparator may spread 1.5, and its figure may be 2 times off
+//     its own best of the run. Beyond, the statement is [NotJudged], because of noise.
+//   - A series that cannot be measured, such as one of a program that is not installed,
+//     is a row without a figure (Row.Absent), and statements about it are NotJudged.
+//   - Points that the run did not measure make a statement [NotReached].
 //
 // Series are named after transport and operation (rc-write, rc-send, rc-read,
 // uc-write, ud-send) or socket and flow control (tcp, sdp-nic, sdp-rdma,

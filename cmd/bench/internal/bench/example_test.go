@@ -13,16 +13,18 @@ func ExampleExecute() {
 	e := &bench.Experiment{
 		Name:   "moon",
 		Source: "an almanac",
-		Claim:  "Light needs more than a second to the moon.",
+		Claims: []bench.Statement{{
+			Sentence: "Light needs more than a second to the moon.",
+			Compare:  bench.Value{Of: []string{"laser"}, Unit: measure.Microseconds, At: bench.Everywhere(measure.Bytes), Limit: bench.AtLeast(1e6)},
+		}},
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{{Name: "size", Kind: bench.Int, Default: "64", Doc: "bytes"}},
-		Run: func(_ context.Context, r *bench.Run) (bench.Verdict, error) {
-			const us = 1.28e6
-			r.Emit(bench.Row{Series: "laser", X: float64(r.Int("size")), XUnit: measure.Bytes, Y: us, YUnit: measure.Microseconds})
-			return bench.Verdict{Holds: us > 1e6, Reason: fmt.Sprintf("it takes %.2f s", us/1e6)}, nil
+		Run: func(_ context.Context, r *bench.Run) error {
+			r.Emit(bench.Row{Series: "laser", X: float64(r.Int("size")), XUnit: measure.Bytes, Y: 1.28e6, YUnit: measure.Microseconds})
+			return nil
 		},
 	}
 	res, err := bench.Execute(context.Background(), e, bench.Options{Set: bench.Settings{"size": "4KiB"}})
-	fmt.Println(res.Rows[0].X, res.Verdict.Holds, res.Verdict.Reason, err)
-	// Output: 4096 true it takes 1.28 s <nil>
+	fmt.Println(res.Rows[0].X, res.Outcomes[0], err)
+	// Output: 4096 reproduced: laser at 4 KiB, in us 1280000 (at least 1000000) <nil>
 }

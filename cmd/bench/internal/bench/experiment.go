@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
+	"strings"
 )
 
 // Adapter is the Source of experiments that do not come from a paper.
@@ -43,29 +43,49 @@ type Axis struct {
 	Unit string `json:"unit"`
 }
 
-// An Experiment measures this machine and evaluates one claim.
+// An Experiment measures this machine, and the figures judge its claims.
 type Experiment struct {
 	Name   string // on the command line: "udp-raw"
 	Source string // a paper's figure, or Adapter
-	Claim  string // one sentence that the figures confirm or refute
 	Layer  Layer
+	Claims []Statement // sentences that the figures reproduce or refute
 	Axes   []Axis
 	Params []Param  // parameters of --set
 	Tour   Settings // parameters in the tour, which is also quick; nil: not part of the tour
-	Run    func(ctx context.Context, r *Run) (Verdict, error)
+	Run    func(ctx context.Context, r *Run) error
+}
+
+// Claim returns the sentences of all statements.
+func (e *Experiment) Claim() string {
+	sentences := make([]string, len(e.Claims))
+	for i, s := range e.Claims {
+		sentences[i] = s.Sentence
+	}
+	return strings.Join(sentences, " ")
 }
 
 // MarshalJSON returns the object that `bench list --json` prints.
 func (e *Experiment) MarshalJSON() ([]byte, error) {
+	type line struct {
+		Source   string `json:"source"`
+		Sentence string `json:"sentence"`
+		Paper    string `json:"paper,omitempty"`
+		Compared string `json:"compared"`
+	}
+	lines := make([]line, len(e.Claims))
+	for i, s := range e.Claims {
+		lines[i] = line{e.SourceOf(i), s.Sentence, s.Paper, s.Compare.String()}
+	}
 	return json.Marshal(struct {
 		Experiment string  `json:"experiment"`
 		Source     string  `json:"source"`
 		Claim      string  `json:"claim"`
+		Statements []line  `json:"statements"`
 		Layer      Layer   `json:"layer"`
 		Axes       []Axis  `json:"axes"`
 		Params     []Param `json:"params"`
 		Tour       bool    `json:"tour"`
-	}{e.Name, e.Source, e.Claim, e.Layer, nonNil(e.Axes), nonNil(e.Params), e.Tour != nil})
+	}{e.Name, e.Source, e.Claim(), lines, e.Layer, nonNil(e.Axes), nonNil(e.Params), e.Tour != nil})
 }
 
 // nonNil returns an empty list for nil, so that JSON has [] and not null.
@@ -74,80 +94,4 @@ func nonNil[T any](s []T) []T {
 		return []T{}
 	}
 	return s
-}
-
-// A Verdict reports whether the claim holds on this machine, and the reason.
-type Verdict struct {
-	Holds   bool
-	Reason  string   // the deciding figures, in a sentence
-	Checks  []Check  // the comparisons behind it; may be empty
-	Remarks []string // comments that do not affect the verdict; also in Reason
-}
-
-// A Check is one comparison of a figure with the limit that the claim sets.
-type Check struct {
-	Description string  `json:"description"`      // figure and limit as text
-	Figure      float64 `json:"figure,omitempty"` // compared value
-	Limit       float64 `json:"limit,omitempty"`  // 0: the check has no limit
-	Holds       bool    `json:"holds"`
-	Exact       bool    `json:"exact,omitempty"` // the outcome does not depend on the length of the run
-}
-
-// NearLimit reports whether the figure is within the fraction band of its limit: 0.2 means 20
-// %. It is false if there is no limit.
-func (c Check) NearLimit(band float64) bool {
-	return c.Limit != 0 && math.Abs(c.Figure/c.Limit-1) <= band
-}
-
-// QuickBand is the fraction of a limit within which quick runs do not decide.
-const QuickBand = 0.2
-
-// IsInconclusive reports whether res is of a quick run that does not decide the claim: a figure
-// is within QuickBand of its limit and none is beyond, or the claim does not hold and no check
-// tells why.
-func (res *Result) IsInconclusive() bool {
-	if !res.Quick || res.Err != nil {
-		return false
-	}
-	inconclusive := !res.Verdict.Holds
-	for _, c := range res.Verdict.Checks {
-		switch near := c.NearLimit(QuickBand); {
-		case !c.Holds && (c.Exact || !near && c.Limit != 0):
-			return false
-		case near:
-			inconclusive = true
-		}
-	}
-	return inconclusive
-}
-
-// FailedChecks returns the descriptions of the exact checks that do not hold. They count in quick
-// runs, too.
-func (v Verdict) FailedChecks() (list []string) {
-	for _, c := range v.Checks {
-		if c.Exact && !c.Holds {
-			list = append(list, c.Description)
-		}
-	}
-	return list
-}
-
-// Decisive returns the check that misses its limit by the largest fraction, or, if all checks
-// hold, the one nearest to its limit. It returns nil if no check has a limit.
-func (v Verdict) Decisive() *Check {
-	var decisive *Check
-	worst := math.Inf(-1)
-	for i, c := range v.Checks {
-		if c.Limit == 0 {
-			continue
-		}
-		miss := math.Abs(c.Figure/c.Limit - 1)
-		if c.Holds {
-			miss = -miss
-		}
-		if miss > worst {
-			decisive, worst = &v.Checks[i], miss
-		}
-	}
-	return decisive
 }

@@ -11,8 +11,7 @@ type Paper struct {
 	Short   string // prefix of its sources: "RCUD"
 	Title   string
 	Authors string
-	Venue   string            // conference or journal, and year
-	Results map[string]string // reported results, by Source
+	Venue   string // conference or journal, and year
 }
 
 // Papers lists the papers that experiments reproduce.
@@ -21,56 +20,18 @@ var Papers = []*Paper{
 		Short:   "RCUD",
 		Title:   "On using Connection-Oriented vs. Connection-Less Transport for Performance and Scalability of Collective and One-sided Operations",
 		Authors: "Mamidala, Narravula, Vishnu, Santhanaraman, Panda", Venue: "PPoPP 2007",
-		Results: map[string]string{
-			"RCUD fig. 6a": "linear in the number of RC connections",
-			"RCUD fig. 6b": "increases from 32 queue pairs on",
-			"RCUD fig. 6c": "copy is faster",
-			"RCUD fig. 7a": "38 % better at 32 processes",
-			"RCUD fig. 7b": "more RC connections: faster, more memory",
-			"RCUD fig. 8":  "UD equal up to one MTU, slower above",
-			"RCUD fig. 9":  "UD 36 to 38 % faster than Bruck for small messages, up to 2 times direct RC",
-			"RCUD fig. 10": "over 3 times RC for a read of one MTU",
-			"RCUD fig. 11": "writes cost less than reads",
-		},
 	},
 	{
 		Short: "IWARP", Title: "High Performance MPI over iWARP: Early Experiences",
 		Authors: "Narravula, Mamidala, Vishnu, Santhanaraman, Panda", Venue: "ICPP 2007",
-		Results: map[string]string{
-			"IWARP fig. 4a": "75 % below MPI over TCP, within 6 % of a bare RDMA write",
-			"IWARP fig. 4b": "37 % above MPI over TCP",
-			"IWARP fig. 5":  "put latency 74 % below MPI over TCP",
-			"IWARP fig. 6":  "get bandwidth 3.6 times that of MPI over TCP",
-			"IWARP fig. 7a": "80 % below MPI over TCP at 32 processes",
-			"IWARP fig. 7b": "84 % below MPI over TCP at 32 processes",
-			"IWARP fig. 8a": "80 % below MPI over TCP at 32 processes",
-			"IWARP fig. 8b": "IS 15 % and CG 4 % faster than MPI over TCP on 16 processes",
-		},
 	},
 	{
 		Short: "SDP", Title: "Advanced Flow-control Mechanisms for the Sockets Direct Protocol over InfiniBand",
 		Authors: "Balaji, Bhagvat, Panda, Thakur, Gropp", Venue: "Argonne preprint P1422-0507, 2007",
-		Results: map[string]string{
-			"SDP fig. 6a":  "equal for the three flow control modes",
-			"SDP fig. 6b":  "RDMA-based and NIC-assisted almost 10 times credit-based from 256 B to 4 KB",
-			"SDP fig. 8":   "RDMA-based becomes slower with computation, NIC-assisted does not",
-			"SDP fig. 9":   "credit-based fills its buffers at 8 KB only, the others from 512 B on",
-			"SDP fig. 10a": "10 % faster than credit-based",
-			"SDP fig. 10b": "20 % faster than credit-based",
-			"SDP sec. 2.2": "zero-copy is faster above 32 KB",
-		},
 	},
 	{
 		Short: "ACP", Title: "Evaluation of On-Demand Message-Passing Module over RDMA Network",
 		Authors: "Nanri, Soga",
-		Results: map[string]string{
-			"ACP tables I, II, III": "176 B per process and 2 MB; sides of a channel 168 + 16 n + n s and 160 + n s bytes",
-			"ACP fig. 6":            "time of a copy in both directions over its size",
-			"ACP fig. 7":            "full speed from slots of 64 KB",
-			"ACP fig. 8":            "4 times the network's latency",
-			"ACP figs. 9, 10":       "slots have no effect",
-			"ACP figs. 11, 12":      "time grows with the size of the buffers",
-		},
 	},
 }
 
@@ -91,6 +52,17 @@ func (e *Experiment) Paper() *Paper {
 		return nil
 	}
 	return Papers[i]
+}
+
+// Reported returns the results of the paper that the statements of e are about.
+func (e *Experiment) Reported() string {
+	var reported []string
+	for _, s := range e.Claims {
+		if s.Paper != "" && !slices.Contains(reported, s.Paper) {
+			reported = append(reported, s.Paper)
+		}
+	}
+	return strings.Join(reported, "; ")
 }
 
 // Spellings of figures and tables: "Figure 6a", "figs. 6a", "tables I".

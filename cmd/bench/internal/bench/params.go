@@ -33,8 +33,9 @@ type Param struct {
 	Default string   `json:"default"`
 	Quick   string   `json:"quick,omitempty"` // default with --quick; empty means Default
 	Choices []string `json:"choices,omitempty"`
-	Min     int      `json:"min,omitempty"` // of Int and Ints; 0: 1
-	Max     int      `json:"max,omitempty"` // of Int and Ints; 0: 2^31-1
+	Min     int      `json:"min,omitempty"`      // of Int and Ints; 0: 1
+	Max     int      `json:"max,omitempty"`      // of Int and Ints; 0: 2^31-1
+	OfClaim bool     `json:"of_claim,omitempty"` // the statements are about the default; with another value they are not judged
 	Doc     string   `json:"doc"`
 }
 

@@ -40,8 +40,13 @@ func (g *Registry) checkExperiment(e *Experiment) error {
 		return fmt.Errorf("invalid name, want lower-case words joined by dashes")
 	case g.byName[e.Name] != nil:
 		return fmt.Errorf("name already registered")
-	case e.Source == "" || e.Claim == "" || e.Run == nil || len(e.Axes) == 0:
-		return fmt.Errorf("missing Source, Claim, Axes or Run")
+	case e.Source == "" || len(e.Claims) == 0 || e.Run == nil || len(e.Axes) == 0:
+		return fmt.Errorf("missing Source, Claims, Axes or Run")
+	}
+	for _, s := range e.Claims {
+		if s.Sentence == "" || s.Compare == nil {
+			return fmt.Errorf("statement %q: missing Sentence or Compare", s.Sentence)
+		}
 	}
 	for _, quick := range []bool{false, true} {
 		if _, err := e.paramValues(nil, quick); err != nil {

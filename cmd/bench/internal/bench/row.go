@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 
@@ -16,6 +17,9 @@ type Row struct {
 	Y          float64 `json:"y"`
 	YUnit      string  `json:"y_unit"`
 
+	Rounds []float64 `json:"rounds,omitempty"` // figures of the alternating rounds; Y is their median
+	Absent string    `json:"absent,omitempty"` // reason why the series could not be measured; such a row has no figure
+
 	*measure.Stats // n, p50, p99, min, max in YUnit, if the figure summarizes a sample
 	*Against       // baseline and ratio, if there is a baseline
 }
@@ -26,13 +30,29 @@ type Against struct {
 	Ratio    float64 `json:"ratio"`    // this series over the baseline
 }
 
+// MarshalJSON omits the figures of a row that has none.
+func (r Row) MarshalJSON() ([]byte, error) {
+	if r.Absent != "" {
+		return json.Marshal(struct {
+			Experiment string `json:"experiment"`
+			Series     string `json:"series"`
+			Absent     string `json:"absent"`
+		}{r.Experiment, r.Series, r.Absent})
+	}
+	type plain Row
+	return json.Marshal(plain(r))
+}
+
 // checkFigures returns an error if r lacks a series or unit, or has a figure that is NaN or
 // infinite.
 func (r Row) checkFigures() error {
+	if r.Absent != "" && r.Series != "" {
+		return nil
+	}
 	if r.Series == "" || r.XUnit == "" || r.YUnit == "" {
 		return fmt.Errorf("bench: row %+v: missing series or unit", r)
 	}
-	figures := []float64{r.X, r.Y}
+	figures := append([]float64{r.X, r.Y}, r.Rounds...)
 	if r.Stats != nil {
 		figures = append(figures, r.P50, r.P99, r.Min, r.Max)
 	}
@@ -49,10 +69,10 @@ func (r Row) checkFigures() error {
 
 // A VerdictLine is the last line of an experiment in --json.
 type VerdictLine struct {
-	Experiment string `json:"experiment"`
-	Claim      string `json:"claim"`
-	Holds      bool   `json:"holds"`
-	Reason     string `json:"why"`
+	Experiment string    `json:"experiment"`
+	Claim      string    `json:"claim"`
+	Holds      bool      `json:"holds"` // no statement is refuted, and at least one holds
+	Statements []Outcome `json:"statements"`
 }
 
 // A Point is a position on an experiment's axes and the unit of the figures there.
@@ -94,6 +114,13 @@ func (r *Run) emitSample(at Point, s Sample, against *Against) {
 	}
 	r.Emit(Row{
 		Series: s.Series, X: at.X, XUnit: at.XUnit, Y: measure.Median(s.Figures), YUnit: at.YUnit,
-		Stats: stats, Against: against,
+		Rounds: s.Figures, Stats: stats, Against: against,
 	})
+}
+
+// EmitAbsent adds a row that says why a series cannot be measured, once for each series.
+func (r *Run) EmitAbsent(series, format string, args ...any) {
+	if figures(r.rows).absenceOf(series) == "" {
+		r.Emit(Row{Series: series, Absent: fmt.Sprintf(format, args...)})
+	}
 }

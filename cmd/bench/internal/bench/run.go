@@ -40,46 +40,46 @@ type Run struct {
 // A Result is the outcome of an experiment.
 type Result struct {
 	Experiment *Experiment
-	Quick      bool     // mode of the run
-	Set        Settings // parameters changed by --set
-	Rows       []Row    // includes rows emitted before an error
-	Verdict    Verdict
+	Quick      bool      // mode of the run
+	Set        Settings  // parameters changed by --set
+	Rows       []Row     // includes rows emitted before an error
+	Outcomes   []Outcome // of the statements of Experiment, in their order; none after an error
 	Elapsed    time.Duration
-	Err        error // the run failed or received wrong data; then Verdict is not valid
+	Err        error // the run failed or received wrong data
 }
 
 // Execute runs e. The result is never nil, and the returned error is its Err.
 func Execute(ctx context.Context, e *Experiment, o Options) (*Result, error) {
 	res := &Result{Experiment: e, Quick: o.Quick, Set: o.Set}
 	start := time.Now()
-	res.Rows, res.Verdict, res.Err = runExperiment(ctx, e, o)
+	res.Rows, res.Err = runExperiment(ctx, e, o)
 	res.Elapsed = time.Since(start)
 	if res.Err != nil {
 		res.Err = fmt.Errorf("%s: %w", e.Name, res.Err)
+	} else {
+		res.Outcomes = e.Judge(res.Rows, o.Quick, o.Set)
 	}
 	return res, res.Err
 }
 
-func runExperiment(ctx context.Context, e *Experiment, o Options) ([]Row, Verdict, error) {
+func runExperiment(ctx context.Context, e *Experiment, o Options) ([]Row, error) {
 	values, err := e.paramValues(o.Set, o.Quick)
 	if err != nil {
-		return nil, Verdict{}, err
+		return nil, err
 	}
 	r := &Run{Quick: o.Quick, e: e, o: o, values: values}
 	if o.Progress != nil {
 		ctx = proc.WithStderr(ctx, o.Progress.Writer())
 	}
-	v, err := e.Run(ctx, r)
+	err = e.Run(ctx, r)
 	switch {
 	case err != nil:
 	case r.err != nil:
 		err = r.err
 	case len(r.rows) == 0:
 		err = errors.New("no figures measured")
-	case v.Reason == "":
-		err = errors.New("verdict without a reason")
 	}
-	return r.rows, v, err
+	return r.rows, err
 }
 
 // Emit adds a row. An invalid row fails the experiment.

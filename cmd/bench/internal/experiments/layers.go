@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/acpbench"
@@ -22,8 +21,9 @@ func init() {
 		Name:   "layers-latency",
 		Source: bench.Adapter,
 		Layer:  bench.LayerAll,
-		Claim:  "A message of 8 bytes takes at most 0.7 times as long through every layer, with its default options, as through a TCP connection of package net.",
-		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Claims: layersClaims("A message of 8 bytes takes at most 0.7 times as long through %s, with default options, as through a TCP connection of package net.",
+			layerSeries, measure.Microseconds, claimedAt, bench.AtMost(0.7)),
+		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "8,64,1KiB,4KiB", Quick: "8", Max: maxPing, Doc: "bytes of a message, a multiple of 8"},
 			besideOpenMPI(),
@@ -32,14 +32,17 @@ func init() {
 			layersLimit(),
 		},
 		Tour: bench.Settings{},
-		Run:  evaluated(layersLatency),
+		Run:  runFunc(layersLatency),
 	})
 	bench.Register(&bench.Experiment{
 		Name:   "layers-stream",
 		Source: bench.Adapter,
 		Layer:  bench.LayerAll,
-		Claim: "A stream of 64 bytes a message has at least twice the rate through RC writes, SDP and MPI, with their default options, as through a TCP connection of package net, " +
-			"and a stream of 64 KiB a message has at least 0.3 times its bandwidth through every layer.",
+		Claims: append(
+			layersClaims("A stream of 64 bytes a message has at least twice the rate through %s, with default options, as through a TCP connection of package net.",
+				rateSeries, measure.MessagesPerSecond, 64, bench.AtLeast(2)),
+			layersClaims("A stream of 64 KiB a message has at least 0.3 times its bandwidth through %s.",
+				layerSeries, measure.MegabytesPerSec, longMessage, bench.AtLeast(0.3))...),
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "64,4KiB,64KiB,1MiB", Quick: "64,64KiB", Max: 4 << 20, Doc: "bytes of a message, a multiple of 8; up to 1 KiB the figure is the message rate"},
@@ -49,8 +52,20 @@ func init() {
 			layersLimit(),
 		},
 		Tour: bench.Settings{},
-		Run:  evaluated(layersStream),
+		Run:  runFunc(layersStream),
 	})
+}
+
+// layersClaims returns a statement about each of the series: its ratio to TCP with messages of
+// one size.
+func layersClaims(sentence string, of []string, unit string, size int, limit bench.Limit) (claims []bench.Statement) {
+	for _, series := range of {
+		claims = append(claims, bench.Statement{
+			Sentence: fmt.Sprintf(sentence, series),
+			Compare:  bench.Ratio{Of: []string{series}, Over: []string{string(sdpbench.TCP)}, Unit: unit, At: bench.At(float64(size), measure.Bytes), Limit: limit},
+		})
+	}
+	return claims
 }
 
 // layersLimit returns the parameter that bounds the time of a point on a busy machine.
@@ -112,12 +127,11 @@ func runLayers(ctx context.Context, r *run, point func(*layersRun, context.Conte
 			return fmt.Errorf("%d B: %w", size, err)
 		}
 	}
-	l.other.explainAbsence(&l.evaluation)
 	return nil
 }
 
 // measureSet runs the rounds, each a step, and emits their samples.
-func (l *layersRun) measureSet(ctx context.Context, set *seriesSet, size int, unit string) ([]bench.Sample, error) {
+func (l *layersRun) measureSet(ctx context.Context, set *seriesSet, size int, unit string) error {
 	rounds, n := l.Int("rounds"), 0
 	first := set.rounds[0]
 	set.rounds[0] = func(ctx context.Context) (float64, error) {
@@ -126,11 +140,10 @@ func (l *layersRun) measureSet(ctx context.Context, set *seriesSet, size int, un
 		return first(ctx)
 	}
 	samples, err := set.runAlternatingFor(ctx, l.Duration("limit"), rounds)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		l.emitSamples(set, atSize(size, unit), samples)
 	}
-	l.EmitAgainst(atSize(size, unit), samples[0], samples[1:]...)
-	return samples, nil
+	return err
 }
 
 // layerSeries are the series of the layers.
@@ -141,9 +154,6 @@ var layerSeries = []string{
 func layersLatency(ctx context.Context, r *run) error {
 	return runLayers(ctx, r, (*layersRun).measureLatency)
 }
-
-// layerOverTCP is the limit of a layer's latency over TCP's.
-const layerOverTCP = 0.7
 
 // measureLatency measures half round trips of one size: means, because Open MPI and the
 // benchmarks of MPI have no other figure.
@@ -180,29 +190,16 @@ func (l *layersRun) measureLatency(ctx context.Context, size int) error {
 	set.addSeries(string(mpibench.Shared), l.mpi.Latency(size, iters))
 	set.addMeans(channelSeries(layersChannel), func(into *measure.Latency) measure.Round { return l.acp.PingPong(layersChannel, size, iters, into) })
 	l.other.addTo(&set, 2, "latency", size, iters)
-	samples, err := l.measureSet(ctx, &set, size, measure.Microseconds)
-	if err != nil || size != claimedAt {
-		return err
-	}
-	for _, series := range layerSeries {
-		if ratio, ok := medianRatioOf(samples, series, string(sdpbench.TCP)); ok {
-			l.atMost(series+" over tcp", ratio, layerOverTCP)
-		}
-	}
-	return nil
+	return l.measureSet(ctx, &set, size, measure.Microseconds)
 }
 
 func layersStream(ctx context.Context, r *run) error {
 	return runLayers(ctx, r, (*layersRun).measureStream)
 }
 
-// Limits of streams over TCP.
 const (
-	rdmUpTo       = 64 << 10 // message size up to which rdm is measured; its messages have 32 datagrams at most
-	rateUpTo      = 1 << 10  // message size up to which the figure is the message rate
-	rateOf        = 64       // message size of the limit
-	rateOverTCP   = 2
-	streamOverTCP = 0.3
+	rdmUpTo  = 64 << 10 // message size up to which rdm is measured; its messages have 32 datagrams at most
+	rateUpTo = 1 << 10  // message size up to which the figure is the message rate
 )
 
 // rateSeries are the series of layerSeries whose rate of short messages has a limit.
@@ -256,25 +253,12 @@ func (l *layersRun) measureStream(ctx context.Context, size int) error {
 	add(string(mpibench.Shared), l.mpi.Bandwidth(size, windows))
 	add(channelSeries(layersChannel), l.acp.Stream(layersChannel, size, windows*64))
 	if l.other.program != nil {
-		add(overOpenMPI, func(ctx context.Context) (float64, error) {
-			return l.other.program.Measure(ctx, 2, "bandwidth", size, windows)
+		set.addOpponent(overOpenMPI, func(ctx context.Context) (float64, error) {
+			v, err := l.other.program.Measure(ctx, 2, "bandwidth", size, windows)
+			return v * scale, err
 		})
 	}
-	samples, err := l.measureSet(ctx, &set, size, unit)
-	if err != nil {
-		return err
-	}
-	for _, series := range layerSeries {
-		ratio, ok := medianRatioOf(samples, series, string(sdpbench.TCP))
-		switch desc := fmt.Sprintf("%s of %s over tcp", series, sizeName(size)); {
-		case !ok:
-		case size == rateOf && slices.Contains(rateSeries, series):
-			l.atLeast(desc, ratio, rateOverTCP)
-		case size == longMessage:
-			l.atLeast(desc, ratio, streamOverTCP)
-		}
-	}
-	return nil
+	return l.measureSet(ctx, &set, size, unit)
 }
 
 // windowsFor returns the number of windows of 64 messages that take about d at 1 million

@@ -12,16 +12,17 @@ import (
 
 func init() {
 	for _, o := range []oneSided{
-		{op: "put", source: "IWARP fig. 5", bare: verbsbench.RCWrite, latencyOverTCP: 0.26, peakOverTCP: 1.4},
-		{op: "get", source: "IWARP fig. 6", bare: verbsbench.RCRead, latencyOverTCP: 0.47, peakOverTCP: 3.6},
+		{op: "put", source: "IWARP fig. 5", bare: verbsbench.RCWrite, latencyOverTCP: 0.26, peakOverTCP: 1.4,
+			latency: "74 % below MPI over TCP (9.41 us and 36.5 us)", peak: "40 % above MPI over TCP (1231 MB/s and 880 MB/s)"},
+		{op: "get", source: "IWARP fig. 6", bare: verbsbench.RCRead, latencyOverTCP: 0.47, peakOverTCP: 3.6,
+			latency: "30.03 us and 64.21 us over TCP", peak: "3.6 times MPI over TCP (1142 MB/s and 319 MB/s)"},
 	} {
 		bench.Register(&bench.Experiment{
 			Name:   "mpi-" + o.op,
 			Source: o.source,
 			Layer:  bench.LayerMPI,
-			Claim: fmt.Sprintf("A %s of 8 bytes by RDMA takes no longer than by messages or with Open MPI over TCP, and at most %.2f times as long as over TCP. "+
-				"Its peak bandwidth is at least %.2f times that over TCP.", o.op, o.latencyOverTCP, o.peakOverTCP),
-			Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+			Claims: o.claimList(),
+			Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 			Params: []bench.Param{
 				{Name: "latency", Kind: bench.Ints, Default: "8,64,512,4KiB,32KiB", Quick: "8", Max: maxPing, Doc: "operation sizes for latency, in bytes"},
 				{Name: "bandwidth", Kind: bench.Ints, Default: "8,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64KiB,1MiB", Max: 4 << 20, Doc: "operation sizes for bandwidth, in bytes"},
@@ -31,7 +32,7 @@ func init() {
 				{Name: "windows", Kind: bench.Int, Default: "20", Quick: "4", Doc: "windows of 64 operations in a round; ten times as many for operations of up to 8 KiB"},
 				{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round of the bare streams"},
 			},
-			Run: evaluated(o.runExperiment),
+			Run: runFunc(o.runExperiment),
 		})
 	}
 }
@@ -42,6 +43,60 @@ type oneSided struct {
 	op, source                  string
 	bare                        verbsbench.Op
 	latencyOverTCP, peakOverTCP float64 // in the paper
+	latency, peak               string  // results of the paper
+}
+
+// peakBecause has the causes of refuted peaks.
+var peakBecause = map[string]string{
+	"put": "TCP on one machine moves 64 KiB a segment and leaves checksums out",
+	"get": "the paper's MPI over TCP reaches 319 of the 1034 MB/s of its own sockets, and ours loses less",
+}
+
+func (o oneSided) claimList() []bench.Statement {
+	direct := []string{string(mpibench.RDMA)}
+	messages := []string{string(mpibench.FastMessages), string(mpibench.RDMAMessages)}
+	latency := func(of, over []string, most float64) bench.Comparison {
+		return bench.Ratio{Of: of, Over: over, Unit: measure.Microseconds, At: bench.At(claimedAt, measure.Bytes), Limit: bench.AtMost(most)}
+	}
+	peak := func(of []string) bench.Comparison {
+		return bench.Ratio{Of: of, Over: overTCP, Unit: measure.MegabytesPerSec, At: bench.Everywhere(measure.Bytes), Peak: true, Limit: bench.AtLeast(o.peakOverTCP)}
+	}
+	claims := []bench.Statement{
+		{
+			Sentence: fmt.Sprintf("A %s of 8 bytes by RDMA takes at most %.2f times as long as MPI over TCP.", o.op, o.latencyOverTCP),
+			Paper:    o.latency, Number: o.latencyOverTCP,
+			Compare: latency(direct, overTCP, o.latencyOverTCP), Because: polledTCP,
+		},
+		{
+			Sentence: "By messages, with and without the fast path, it does, too.",
+			Paper:    o.latency, Number: o.latencyOverTCP,
+			Compare: latency(messages, overTCP, o.latencyOverTCP), Because: polledTCP,
+		},
+		{
+			Sentence: fmt.Sprintf("The peak bandwidth of a %s by RDMA is at least %.1f times that of MPI over TCP.", o.op, o.peakOverTCP),
+			Paper:    o.peak, Number: o.peakOverTCP,
+			Compare: peak(direct), Because: peakBecause[o.op],
+		},
+	}
+	if o.op == "put" {
+		claims = append(claims, bench.Statement{
+			Sentence: "From 4 KB to 64 KB a put by RDMA has at least 1.1 times the bandwidth of puts by messages.",
+			Paper:    "significantly better from 4 KB to 64 KB",
+			Compare: bench.Ratio{Of: direct, Over: messages, Unit: measure.MegabytesPerSec,
+				At: bench.Between(4<<10, 64<<10, measure.Bytes), Limit: bench.AtLeast(1.1)},
+		})
+	}
+	return append(claims,
+		bench.Statement{
+			Source:   bench.Adapter,
+			Sentence: fmt.Sprintf("A %s of 8 bytes by RDMA takes no longer than by messages.", o.op),
+			Compare:  latency(direct, []string{string(mpibench.RDMAMessages)}, 1),
+		},
+		bench.Statement{
+			Source:   bench.Adapter,
+			Sentence: "It takes no longer than with Open MPI over TCP.",
+			Compare:  latency(direct, []string{overOpenMPI}, 1),
+		})
 }
 
 // overMessages is the series of equivalent two-sided operations: a round trip, or a window of
@@ -78,38 +133,26 @@ func (o oneSided) runExperiment(ctx context.Context, r *run) error {
 	defer x.other.close()
 	for _, size := range latencies {
 		r.Step("latency of %d B", size)
-		samples, err := x.measureLatency(ctx, size)
-		if err != nil {
+		if err := x.measureLatency(ctx, size); err != nil {
 			return err
 		}
-		if size == claimedAt {
-			o.evaluateLatency(&r.evaluation, samples)
-		}
 	}
-	best := map[string]float64{}
 	for _, size := range bandwidths {
 		r.Step("bandwidth of %d B", size)
-		samples, err := x.measureBandwidth(ctx, size)
-		if err != nil {
+		if err := x.measureBandwidth(ctx, size); err != nil {
 			return err
 		}
-		for _, s := range samples {
-			best[s.Series] = max(best[s.Series], measure.Median(s.Figures))
-		}
 	}
-	direct, tcp := string(mpibench.RDMA), string(mpibench.TCP)
-	r.atLeast("peak of "+direct+" over that of "+tcp, best[direct]/best[tcp], o.peakOverTCP)
-	x.other.explainAbsence(&r.evaluation)
 	return nil
 }
 
 // measureLatency measures the time until an operation is complete at the target, and that of
 // equivalent operations.
-func (x *oneSidedRun) measureLatency(ctx context.Context, size int) ([]bench.Sample, error) {
+func (x *oneSidedRun) measureLatency(ctx context.Context, size int) error {
 	iters := x.Int("iters")
 	ping, err := x.pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: x.bare, Size: size})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer ping.Close(ctx)
 	var set seriesSet
@@ -122,19 +165,19 @@ func (x *oneSidedRun) measureLatency(ctx context.Context, size int) ([]bench.Sam
 		set.addSeries(string(x.bare)+"-round-trip", fullRoundTrip(meanRounds(bare, nil)))
 	}
 	x.other.addTo(&set, 2, x.op, size, iters)
-	samples, _, err := x.measurePoint(ctx, &set, atSize(size, measure.Microseconds))
-	return samples, err
+	_, err = x.measurePoint(ctx, &set, atSize(size, measure.Microseconds))
+	return err
 }
 
 // measureBandwidth measures windows of operations.
-func (x *oneSidedRun) measureBandwidth(ctx context.Context, size int) ([]bench.Sample, error) {
+func (x *oneSidedRun) measureBandwidth(ctx context.Context, size int) error {
 	windows := x.Int("windows")
 	if size <= shortMessage {
 		windows *= 10
 	}
 	stream, err := x.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: x.bare, Size: size})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer stream.Close(ctx)
 	var set seriesSet
@@ -142,8 +185,8 @@ func (x *oneSidedRun) measureBandwidth(ctx context.Context, size int) ([]bench.S
 	set.addSeries(overMessages, x.all.jobFor(mpibench.RDMA).Bandwidth(size, windows))
 	set.addSeries(string(x.bare), stream.Rounds(x.Duration("time"), verbsbench.Flow.MBps))
 	x.other.addTo(&set, 2, x.op+"-bandwidth", size, windows)
-	samples, _, err := x.measurePoint(ctx, &set, atSize(size, measure.MegabytesPerSec))
-	return samples, err
+	_, err = x.measurePoint(ctx, &set, atSize(size, measure.MegabytesPerSec))
+	return err
 }
 
 // fullRoundTrip returns a round whose figure is that of half, doubled.
@@ -151,21 +194,5 @@ func fullRoundTrip(half measure.Round) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		us, err := half(ctx)
 		return 2 * us, err
-	}
-}
-
-// evaluateLatency compares the operation by RDMA with its baselines.
-func (o oneSided) evaluateLatency(j *evaluation, samples []bench.Sample) {
-	for _, c := range []struct {
-		baseline string
-		limit    float64
-	}{
-		{string(mpibench.RDMAMessages), 1},
-		{overOpenMPI, overAnother},
-		{string(mpibench.TCP), o.latencyOverTCP},
-	} {
-		if ratio, ok := medianRatioOf(samples, string(mpibench.RDMA), c.baseline); ok {
-			j.atMost(fmt.Sprintf("%s over %s", mpibench.RDMA, c.baseline), ratio, c.limit)
-		}
 	}
 }

@@ -24,16 +24,16 @@ func init() {
 			Name:   "nas-" + k.kernel,
 			Source: k.source,
 			Layer:  bench.LayerMPI,
-			Claim:  k.claimText(),
+			Claims: k.claimList(),
 			Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}},
 			Params: []bench.Param{
 				{Name: "ranks", Kind: bench.Ints, Default: k.ranks, Quick: "4", Max: 64, Doc: "ranks, each a process: a power of two"},
-				{Name: "class", Kind: bench.Words, Default: k.class, Quick: "S", Choices: []string{"S", "W", "A", "B", "C"}, Doc: "problem size"},
-				overParam("rdma"),
+				{Name: "class", Kind: bench.Words, Default: k.class, Quick: "S", Choices: []string{"S", "W", "A", "B", "C"}, OfClaim: true, Doc: "problem size"},
+				overParam("fast,rdma"),
 				{Name: "beside", Kind: bench.Words, Default: "npb", Choices: []string{"npb", "nothing"}, Doc: "other implementation to run: NAS' own programs, such as is.A.x in PATH, with Open MPI over TCP"},
 				{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
 			},
-			Run: evaluated(k.runExperiment),
+			Run: runFunc(k.runExperiment),
 		})
 	}
 }
@@ -50,19 +50,48 @@ type nasExperiment struct {
 const (
 	// overNPB is the series of NAS' own programs, which are built with Open MPI.
 	overNPB    = "npb-" + overOpenMPI
-	npbAtLeast = 1.0
-	npbRanks   = 4
-	npbClass   = nas.A
 	operations = "Mop/s" // unit of NPB's report
 )
 
-func (k nasExperiment) claimText() string {
-	if k.even > 0 {
-		return fmt.Sprintf("%s of NAS has the same rate over RDMA as over TCP (within %.0f %%), because it hardly communicates. "+
-			"Its result is the published one.", k.subject, 100*(k.even-1))
+// claimList returns the statements. They are about class A, or W of a kernel that hardly
+// communicates. The ranks verify each result: a wrong one fails the experiment.
+func (k nasExperiment) claimList() []bench.Statement {
+	fast, sends := string(mpibench.Fast), string(mpibench.RDMA)
+	over := func(of string, over []string, at bench.Points, limit bench.Limit) bench.Comparison {
+		return bench.Ratio{Of: []string{of}, Over: over, Unit: operations, At: at, Limit: limit}
 	}
-	return fmt.Sprintf("%s of NAS in class A on 4 ranks has at least the rate of NAS' own program with Open MPI over TCP or, if that is not installed, "+
-		"at least %.2f times the rate over TCP; on 16 ranks it has at least %.2f times the rate over TCP. Its result is the published one.", k.subject, k.four, k.over)
+	if k.even > 0 {
+		return []bench.Statement{{
+			Sentence: fmt.Sprintf("%s of NAS has the same rate over RDMA as over TCP (within %.0f %%), because it hardly communicates.", k.subject, 100*(k.even-1)),
+			Compare:  bench.Alike{Series: []string{sends, string(mpibench.TCP)}, Unit: operations, At: bench.Everywhere(ranksUnit), Limit: bench.AtMost(k.even)},
+		}}
+	}
+	four, sixteen := bench.At(4, ranksUnit), bench.At(16, ranksUnit)
+	paper := fmt.Sprintf("%.0f %% faster than MPI over TCP", 100*(k.over-1))
+	const baselines = "16 ranks share the processors of one machine, which is where their time goes"
+	return []bench.Statement{
+		{
+			Sentence: fmt.Sprintf("%s of NAS on 16 ranks has at least %.2f times the rate over TCP, over the RDMA fast path.", k.subject, k.over),
+			Paper:    paper, Number: k.over,
+			Compare: over(fast, []string{string(mpibench.TCP)}, sixteen, bench.AtLeast(k.over)), Because: baselines,
+		},
+		{
+			Sentence: "It does by sends and receives.",
+			Paper:    paper, Number: k.over,
+			Compare: over(sends, []string{string(mpibench.TCP)}, sixteen, bench.AtLeast(k.over)), Because: baselines,
+		},
+		{
+			Source:   bench.Adapter,
+			Sentence: fmt.Sprintf("On 4 ranks it has at least %.2f times the rate over TCP.", k.four),
+			Compare:  over(sends, []string{string(mpibench.TCP)}, four, bench.AtLeast(k.four)),
+		},
+		{
+			Source:   bench.Adapter,
+			Sentence: "On 4 and on 16 ranks it has at least the rate of NAS' own program with Open MPI over TCP.",
+			Compare: bench.All{over(sends, []string{overNPB}, four, bench.AtLeast(1)),
+				over(sends, []string{overNPB}, sixteen, bench.AtLeast(1))},
+		},
+	}
 }
 
 // runExperiment measures a kernel. The ranks verify its result.
@@ -80,16 +109,15 @@ func (k nasExperiment) runExperiment(ctx context.Context, r *run) error {
 	r.Plan(len(counts))
 	for _, ranks := range counts {
 		r.Step("class %v on %d ranks", class, ranks)
-		samples, err := rankPoint(ctx, r, ranks, operations, func(all jobs, set *seriesSet) {
+		err := rankPoint(ctx, r, ranks, operations, func(all jobs, set *seriesSet) {
 			all.addTo(set, func(j *mpibench.Job) measure.Round { return j.Kernel(k.kernel, class) })
 			if npb != nil {
-				set.addSeries(overNPB, func(ctx context.Context) (float64, error) { return npb.Mops(ctx, ranks) })
+				set.addOpponent(overNPB, func(ctx context.Context) (float64, error) { return npb.Mops(ctx, ranks) })
 			}
 		})
 		if err != nil {
 			return err
 		}
-		k.evaluateKernel(&r.evaluation, samples, class, ranks, ranks == slices.Max(counts))
 	}
 	return nil
 }
@@ -97,35 +125,13 @@ func (k nasExperiment) runExperiment(ctx context.Context, r *run) error {
 // findNPB returns NAS' own program, or nil if it is not selected or not installed.
 func (k nasExperiment) findNPB(ctx context.Context, r *run, class nas.Class) (*peers.NPB, error) {
 	if !slices.Contains(r.Words("beside"), "npb") {
-		r.addRemark("NAS' own program was not selected")
+		r.EmitAbsent(overNPB, "not selected (--set beside=npb)")
 		return nil, nil
 	}
 	npb, err := peers.FindNPB(ctx, k.kernel, class.String())
 	if errors.Is(err, exec.ErrNotFound) {
-		r.addRemark("no comparison with NAS' own program: %v", err)
+		r.EmitAbsent(overNPB, "not installed here (no Debian package; build NPB 3.4 with mpicc of libopenmpi-dev): %v", err)
 		return nil, nil
 	}
 	return npb, err
-}
-
-// evaluateKernel compares the kernel over RDMA with its baselines.
-func (k nasExperiment) evaluateKernel(j *evaluation, samples []bench.Sample, class nas.Class, ranks int, largest bool) {
-	against := func(baseline string, check func(desc string, ratio, limit float64), limit float64) (compared bool) {
-		eachRatioOver(samples, baseline, func(series string, ratio float64) {
-			compared = true
-			check(fmt.Sprintf("class %v on %d ranks, %s over %s", class, ranks, series, baseline), ratio, limit)
-		})
-		return compared
-	}
-	tcp := string(mpibench.TCP)
-	if k.even > 0 {
-		against(tcp, func(desc string, ratio, limit float64) { j.atMost(desc+" or the inverse", max(ratio, 1/ratio), limit) }, k.even)
-		return
-	}
-	if ranks == npbRanks && class == npbClass && !against(overNPB, j.atLeast, npbAtLeast) {
-		against(tcp, j.atLeast, k.four)
-	}
-	if largest {
-		against(tcp, j.atLeast, k.over)
-	}
 }

@@ -16,9 +16,8 @@ func init() {
 		Name:   "peers",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
-		Claim: "An RC write has at least the bandwidth of the other installed implementations (Go's TCP, UCX, libfabric, a kernel RDMA device " +
-			"such as rxe with perftest). A message of 8 bytes takes no longer than theirs, and at most 1.5 times as long as on the RDMA device.",
-		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Claims: peerClaims(),
+		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "latency", Kind: bench.Ints, Default: "8,4KiB", Quick: "8", Doc: "message sizes for latency, at most 32 KiB"},
 			{Name: "bandwidth", Kind: bench.Ints, Default: "64KiB,1MiB", Quick: "64KiB", Doc: "message sizes for bandwidth"},
@@ -27,8 +26,50 @@ func init() {
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "200", Doc: "round trips in a round, or messages in a stream of another implementation"},
 			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a round of our own streams"},
 		},
-		Run: evaluated(comparePeers),
+		Run: runFunc(comparePeers),
 	})
+}
+
+// Series of the other implementations.
+const (
+	peerTCP   = "tcp"
+	peerUCX   = "ucx-tcp"
+	peerWrite = "perftest-rc-write"
+	peerSend  = "perftest-rc-send" // compared with our sends
+)
+
+// Debian packages of the other implementations.
+const (
+	ucxPackage       = "Debian: ucx-utils"
+	libfabricPackage = "Debian: libfabric-bin"
+	perftestPackages = "Debian: perftest, rdma-core; a device by `rdma link add rxe0 type rxe netdev eth0`"
+)
+
+func peerClaims() (claims []bench.Statement) {
+	write, send := string(verbsbench.RCWrite), string(verbsbench.RCSend)
+	for _, c := range []struct {
+		name, of, over string
+		most           float64
+	}{
+		{"Go's TCP", write, peerTCP, 1},
+		{"UCX over TCP", write, peerUCX, 1},
+		{"libfabric's udp;ofi_rxd", write, peers.RXD, 1},
+		{"perftest on a kernel RDMA device such as rxe", write, peerWrite, 1.5},
+		{"perftest on a kernel RDMA device such as rxe", send, peerSend, 1.5},
+	} {
+		claims = append(claims,
+			bench.Statement{
+				Sentence: fmt.Sprintf("An %s takes at most %g times as long as with %s, at each size.", c.of, c.most, c.name),
+				Compare: bench.Ratio{Of: []string{c.of}, Over: []string{c.over}, Unit: measure.Microseconds, At: bench.Everywhere(measure.Bytes),
+					Limit: bench.AtMost(c.most)},
+			},
+			bench.Statement{
+				Sentence: fmt.Sprintf("A stream of %s has at least the bandwidth of %s.", c.of, c.name),
+				Compare: bench.Ratio{Of: []string{c.of}, Over: []string{c.over}, Unit: measure.MegabytesPerSec, At: bench.Everywhere(measure.Bytes),
+					Limit: bench.AtLeast(1)},
+			})
+	}
+	return claims
 }
 
 // A comparison is a running experiment.
@@ -48,21 +89,31 @@ func comparePeers(ctx context.Context, r *run) error {
 	if c.wantsPeer("rdma") {
 		c.device, _ = peers.RDMADevice()
 	}
-	if err := r.measureSizes(ctx, c.measureLatency, c.measureBandwidth); err != nil {
-		return err
+	c.emitAbsent("tcp", true, "", peerTCP)
+	c.emitAbsent("ucx", peers.HasUCX(), ucxPackage, peerUCX)
+	c.emitAbsent("libfabric", peers.HasLibfabric(), libfabricPackage, peers.RXD)
+	c.emitAbsent("rdma", c.device != "", perftestPackages, peerWrite, peerSend)
+	return r.measureSizes(ctx, c.measureLatency, c.measureBandwidth)
+}
+
+// emitAbsent emits why the series of a peer are not measured, if it is not selected or not
+// installed.
+func (c *comparison) emitAbsent(peer string, installed bool, packages string, series ...string) {
+	for _, s := range series {
+		switch {
+		case !c.wantsPeer(peer):
+			c.EmitAbsent(s, "not selected (--set beside=%s)", peer)
+		case !installed:
+			c.EmitAbsent(s, "not installed here (%s)", packages)
+		}
 	}
-	if c.device == "" && c.wantsPeer("rdma") {
-		c.addRemark("no kernel RDMA device with perftest here")
-	}
-	return nil
 }
 
 func (c *comparison) wantsPeer(name string) bool { return slices.Contains(c.Words("beside"), name) }
 
-// A peerSeries is a series of another implementation, and the limit of our operation over it.
+// A peerSeries is a series of another implementation.
 type peerSeries struct {
 	series string
-	limit  float64
 	round  measure.Round
 }
 
@@ -74,8 +125,8 @@ func (c *comparison) measureLatency(ctx context.Context, size int) error {
 	if err != nil {
 		return err
 	}
-	return c.comparePoint(ctx, set, size, measure.Microseconds, c.atMost, peerRounds{
-		rdmaLimit: 1.5, write: peers.IBWriteLat, send: peers.IBSendLat,
+	return c.comparePoint(ctx, set, size, measure.Microseconds, peerRounds{
+		write: peers.IBWriteLat, send: peers.IBSendLat,
 		tcp: func(ctx context.Context, s *peers.TCP) (float64, error) { return s.Latency(ctx, iters) },
 		ucx: func(ctx context.Context) (float64, error) { return peers.UCXLatency(ctx, "tcp", size, iters) },
 		fabric: func(ctx context.Context) (float64, error) {
@@ -93,8 +144,8 @@ func (c *comparison) measureBandwidth(ctx context.Context, size int) error {
 	if err != nil {
 		return err
 	}
-	return c.comparePoint(ctx, set, size, measure.MegabytesPerSec, c.atLeast, peerRounds{
-		rdmaLimit: 1, write: peers.IBWriteBW, send: peers.IBSendBW,
+	return c.comparePoint(ctx, set, size, measure.MegabytesPerSec, peerRounds{
+		write: peers.IBWriteBW, send: peers.IBSendBW,
 		tcp: func(ctx context.Context, s *peers.TCP) (float64, error) { return s.Bandwidth(ctx, iters*size) },
 		ucx: func(ctx context.Context) (float64, error) { return peers.UCXBandwidth(ctx, "tcp", size, iters) },
 		fabric: func(ctx context.Context) (float64, error) {
@@ -106,7 +157,6 @@ func (c *comparison) measureBandwidth(ctx context.Context, size int) error {
 
 // peerRounds has the rounds of the other implementations at one point.
 type peerRounds struct {
-	rdmaLimit   float64 // limit of ours over the RDMA device's; 1 for all others
 	write, send peers.Perftest
 	tcp         func(context.Context, *peers.TCP) (float64, error)
 	ucx, fabric measure.Round
@@ -122,18 +172,17 @@ func (c *comparison) openPeers(ctx context.Context, size int, how peerRounds) (l
 			return nil, end, err
 		}
 		end = tcp.Close
-		list = append(list, peerSeries{"tcp", 1, func(ctx context.Context) (float64, error) { return how.tcp(ctx, tcp) }})
+		list = append(list, peerSeries{peerTCP, func(ctx context.Context) (float64, error) { return how.tcp(ctx, tcp) }})
 	}
 	if c.wantsPeer("ucx") && peers.HasUCX() {
-		list = append(list, peerSeries{"ucx-tcp", 1, how.ucx})
+		list = append(list, peerSeries{peerUCX, how.ucx})
 	}
 	if c.wantsPeer("libfabric") && peers.HasLibfabric() {
-		list = append(list, peerSeries{peers.RXD, 1, how.fabric})
+		list = append(list, peerSeries{peers.RXD, how.fabric})
 	}
 	if c.device != "" {
 		for i, program := range []peers.Perftest{how.write, how.send} {
-			series := c.device + []string{"-rc-write", rdmaSend}[i]
-			list = append(list, peerSeries{series, how.rdmaLimit, func(ctx context.Context) (float64, error) {
+			list = append(list, peerSeries{[]string{peerWrite, peerSend}[i], func(ctx context.Context) (float64, error) {
 				return program.Run(ctx, c.device, size, c.Int("iters"))
 			}})
 		}
@@ -141,38 +190,24 @@ func (c *comparison) openPeers(ctx context.Context, size int, how peerRounds) (l
 	return list, end, nil
 }
 
-const rdmaSend = "-rc-send" // suffix of the RDMA device's series that is compared with our sends
-
-// comparePoint measures all series at one size and compares our RC write, or RC send, with each
-// of the others.
-func (c *comparison) comparePoint(ctx context.Context, set seriesSet, size int, unit string,
-	check func(desc string, ratio, limit float64), rounds peerRounds) error {
+// comparePoint measures all series at one size.
+func (c *comparison) comparePoint(ctx context.Context, set seriesSet, size int, unit string, rounds peerRounds) error {
 	others, end, err := c.openPeers(ctx, size, rounds)
 	if err != nil {
 		return err
 	}
 	defer end()
-	first := len(set.samples)
-	others = slices.DeleteFunc(others, func(r peerSeries) bool {
-		_, err := r.round(ctx) // warms up, and detects implementations that do not work
-		if err != nil && ctx.Err() == nil {
-			c.addRemark("%s left out: %v", r.series, err)
-		}
-		return err != nil
-	})
 	for _, r := range others {
-		set.addSeries(r.series, r.round)
-	}
-	samples, _, err := c.measurePoint(ctx, &set, atSize(size, unit))
-	if err != nil {
-		return err
-	}
-	for i, r := range others {
-		mine := samples[1]
-		if r.series == c.device+rdmaSend {
-			mine = samples[2]
+		_, err := r.round(ctx) // warms up, and detects implementations that do not work
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			c.EmitAbsent(r.series, "failed at %s: %v", sizeName(size), err)
+		default:
+			set.addOpponent(r.series, r.round)
 		}
-		check(fmt.Sprintf("%s of %d B over %s", mine.Series, size, r.series), measure.MedianRatio(mine.Figures, samples[first+i].Figures), r.limit)
 	}
-	return nil
+	_, err = c.measurePoint(ctx, &set, atSize(size, unit))
+	return err
 }

@@ -67,9 +67,8 @@ func init() {
 		Name:   "sdp-latency",
 		Source: "SDP fig. 6a",
 		Layer:  bench.LayerSDP,
-		Claim: "The latencies of the three flow control modes differ by at most 5 %, because a ping-pong never waits for buffers. " +
-			"A message of 64 bytes takes at most 0.5 times as long as with Go's TCP when SDP's waiters poll, and at most 1.1 times when they block.",
-		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Claims: sdpLatencyClaims(),
+		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "1,16,64,256,1KiB,2KiB,4KiB", Quick: "64", Doc: "bytes of a message"},
 			{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, Doc: "number of SDP buffers"},
@@ -78,18 +77,53 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "15", Quick: "7", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "400", Doc: "round trips in a round"},
 		},
-		Run: evaluated(sdpLatency),
+		Run: runFunc(sdpLatency),
 	})
 }
 
 const (
-	evenDesigns  = 1.05 // limits: one flow control mode over another,
-	pollOverTCP  = 0.5  // and over TCP
-	eventOverTCP = 1.1
-	tcpLatencyAt = 64
-	spinForever  = 10 * time.Millisecond // longer than any round trip
-	eventSuffix  = "-event"
+	spinForever = 10 * time.Millisecond // longer than any round trip
+	eventSuffix = "-event"
 )
+
+// modeSeries returns the series of the flow control modes.
+func modeSeries(suffix string) (list []string) {
+	for _, d := range sdpbench.FlowControls() {
+		list = append(list, string(d)+suffix)
+	}
+	return list
+}
+
+func sdpLatencyClaims() []bench.Statement {
+	even := func(suffix string) bench.Comparison {
+		return bench.Alike{Series: modeSeries(suffix), Unit: measure.Microseconds, At: bench.Everywhere(measure.Bytes), Limit: bench.AtMost(1.05)}
+	}
+	overTCP := func(suffix string, most float64) bench.Comparison {
+		return bench.Ratio{Of: modeSeries(suffix), Over: []string{string(sdpbench.TCP)}, Unit: measure.Microseconds, At: bench.At(64, measure.Bytes), Limit: bench.AtMost(most)}
+	}
+	return []bench.Statement{
+		{
+			Sentence: "The latencies of the three flow control modes differ by at most 5 % at each size, because a ping-pong never waits for buffers.",
+			Paper:    "all three identical",
+			Compare:  even(""),
+		},
+		{
+			Sentence: "They do where the waiters block, too.",
+			Paper:    "all three identical",
+			Compare:  even(eventSuffix),
+		},
+		{
+			Source:   bench.Adapter,
+			Sentence: "A message of 64 bytes takes at most 0.5 times as long as with Go's TCP when SDP's waiters poll.",
+			Compare:  overTCP("", 0.5),
+		},
+		{
+			Source:   bench.Adapter,
+			Sentence: "It takes at most 1.1 times as long when they block.",
+			Compare:  overTCP(eventSuffix, 1.1),
+		},
+	}
+}
 
 func sdpLatency(ctx context.Context, r *run) error {
 	sizes := r.Ints("sizes")
@@ -108,46 +142,17 @@ func sdpLatency(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	apart := make([]extreme, len(variants))
 	for _, size := range sizes {
 		r.Step("%d B", size)
 		var set seriesSet
 		for _, s := range all {
 			set.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.PingRounds(size, r.Int("iters"), into) })
 		}
-		samples, ratios, err := r.measurePoint(ctx, &set, atSize(size, measure.Microseconds))
-		if err != nil {
+		if _, err := r.measurePoint(ctx, &set, atSize(size, measure.Microseconds)); err != nil {
 			return err
 		}
-		for i, v := range variants {
-			three := samples[1+3*i : 4+3*i]
-			for k, s := range three {
-				next := three[(k+1)%3]
-				apart[i].keepMax(largerOverSmaller(s.Figures, next.Figures), "%s and %s at %d B", s.Series, next.Series, size)
-				if size == tcpLatencyAt {
-					r.atMost(s.Series+" over tcp", ratios[3*i+k], v.overTCP())
-				}
-			}
-		}
-	}
-	for _, e := range apart {
-		r.atMost("larger over smaller latency, "+e.where+":", e.value, evenDesigns)
 	}
 	return nil
-}
-
-// overTCP returns the limit of the latency over TCP's.
-func (v *variant) overTCP() float64 {
-	if v.suffix == eventSuffix {
-		return eventOverTCP
-	}
-	return pollOverTCP
-}
-
-// largerOverSmaller returns the median ratio of the larger series to the smaller.
-func largerOverSmaller(a, b []float64) float64 {
-	r := measure.MedianRatio(a, b)
-	return max(r, 1/r)
 }
 
 func init() {
@@ -155,31 +160,58 @@ func init() {
 		Name:   "sdp-progress",
 		Source: "SDP fig. 8",
 		Layer:  bench.LayerSDP,
-		Claim: "NIC-assisted flow control is within 10 % of the better of the two others for any amount of computation between bursts. " +
-			"RDMA-based flow control becomes slower with more computation, and is slower than credit-based beyond 1 ms.",
-		Axes: []bench.Axis{{Name: "computation between bursts", Unit: computation}},
+		Claims: sdpProgressClaims(),
+		Axes:   []bench.Axis{{Name: "computation between bursts", Unit: computation}},
 		Params: []bench.Param{
 			{Name: "compute", Kind: bench.Pauses, Default: "0,100us,250us,500us,1ms,2ms,4ms", Quick: "0,2ms", Doc: "computation after each burst, on both sides"},
-			{Name: "messages", Kind: bench.Int, Default: "100", Doc: "messages of a burst"},
-			{Name: "size", Kind: bench.Int, Default: "4KiB", Doc: "bytes of a message"},
-			{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, Doc: "number of SDP buffers"},
-			{Name: "bytes", Kind: bench.Int, Default: "32KiB", Min: 64, Doc: "bytes of a buffer"},
+			{Name: "messages", Kind: bench.Int, Default: "100", OfClaim: true, Doc: "messages of a burst"},
+			{Name: "size", Kind: bench.Int, Default: "4KiB", OfClaim: true, Doc: "bytes of a message"},
+			{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, OfClaim: true, Doc: "number of SDP buffers"},
+			{Name: "bytes", Kind: bench.Int, Default: "32KiB", Min: 64, OfClaim: true, Doc: "bytes of a buffer"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "30", Quick: "10", Doc: "round trips of bursts in a round; more for little computation"},
 		},
-		Run: evaluated(sdpProgress),
+		Run: runFunc(sdpProgress),
 	})
 }
 
 const (
-	computation   = "us of computation" // unit of computation
-	nicOverBetter = 1.1                 // limit
-	muchCompute   = time.Millisecond    // above which RDMA-based is expected to be the slowest
+	computation = "us of computation" // unit of computation
 
 	// The scheduling of the processes stabilizes within some milliseconds: rounds are longer.
 	shortestRound = 60 * time.Millisecond
 	burstAlone    = 200 * time.Microsecond // approximate time of a burst without computation
 )
+
+func sdpProgressClaims() []bench.Statement {
+	nic, rdma, credit := []string{string(sdpbench.NIC)}, []string{string(sdpbench.RDMA)}, []string{string(sdpbench.Credit)}
+	over := func(of, over []string, at bench.Points, limit bench.Limit) bench.Comparison {
+		return bench.Ratio{Of: of, Over: over, Unit: measure.Microseconds, At: at, Limit: limit}
+	}
+	all, none := bench.Everywhere(computation), bench.At(0, computation)
+	return []bench.Statement{
+		{
+			Sentence: "Without computation, bursts take no longer with RDMA-based and NIC-assisted flow control than with credit-based.",
+			Paper:    "RDMA-based and NIC-assisted take the least time, credit-based the most",
+			Compare:  over([]string{rdma[0], nic[0]}, credit, none, bench.AtMost(1)),
+		},
+		{
+			Sentence: "NIC-assisted flow control takes at most 1.1 times as long as the better of the two others, for any amount of computation.",
+			Paper:    "scales well",
+			Compare:  over(nic, []string{rdma[0], credit[0]}, all, bench.AtMost(1.1)),
+		},
+		{
+			Sentence: "RDMA-based flow control falls behind NIC-assisted with more computation, by at least 10 %.",
+			Paper:    "deteriorates rapidly",
+			Compare:  bench.Growth{Of: rdma, Over: nic[0], Unit: measure.Microseconds, At: all, Limit: bench.AtLeast(1.1)},
+		},
+		{
+			Sentence: "Above 1 ms of computation RDMA-based flow control takes longer than credit-based.",
+			Paper:    "outperformed by credit-based above 1000 us",
+			Compare:  over(rdma, credit, bench.From(1001, computation), bench.AtLeast(1)),
+		},
+	}
+}
 
 func sdpProgress(ctx context.Context, r *run) error {
 	amounts := r.Pauses("compute")
@@ -193,7 +225,6 @@ func sdpProgress(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	p := progressRun{run: r}
 	millisecond := sdpbench.CalibrateWork(time.Millisecond)
 	for _, amount := range amounts {
 		r.Step("%v of computation", amount)
@@ -205,41 +236,11 @@ func sdpProgress(ctx context.Context, r *run) error {
 		for _, s := range all {
 			set.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.BurstRounds(burst, iters, into) })
 		}
-		samples, _, err := r.measurePoint(ctx, &set, bench.Point{X: measure.Micros(amount), XUnit: computation, YUnit: measure.Microseconds})
-		if err != nil {
+		if _, err := r.measurePoint(ctx, &set, bench.Point{X: measure.Micros(amount), XUnit: computation, YUnit: measure.Microseconds}); err != nil {
 			return err
 		}
-		figures := func(c sdpbench.Transport) []float64 { return samples[all.indexOf(c, "")].Figures }
-		p.addAmount(amount, figures(sdpbench.NIC), figures(sdpbench.RDMA), figures(sdpbench.Credit))
 	}
-	p.compareModes()
 	return nil
-}
-
-// A progressRun compares the flow control modes at each amount of computation.
-type progressRun struct {
-	*run
-	nic     extreme // over the better of the others
-	amounts []time.Duration
-	behind  []float64 // RDMA-based over NIC-assisted
-}
-
-func (p *progressRun) addAmount(amount time.Duration, nic, rdma, credit []float64) {
-	p.nic.keepMax(max(measure.MedianRatio(nic, rdma), measure.MedianRatio(nic, credit)), "at %v", amount)
-	p.amounts, p.behind = append(p.amounts, amount), append(p.behind, measure.MedianRatio(rdma, nic))
-	if amount > muchCompute {
-		p.atLeast(fmt.Sprintf("%s over %s at %v", sdpbench.RDMA, sdpbench.Credit, amount), measure.MedianRatio(rdma, credit), 1)
-	}
-}
-
-// compareModes checks what depends on all amounts.
-func (p *progressRun) compareModes() {
-	p.atMost(fmt.Sprintf("%s over the better of the others %s", sdpbench.NIC, p.nic.where), p.nic.value, nicOverBetter)
-	if last := len(p.behind) - 1; last > 0 {
-		holds := p.behind[last] > p.behind[0]
-		p.addNote(holds, "%s over %s changes from %.2f at %v to %s at %v",
-			sdpbench.RDMA, sdpbench.NIC, p.behind[0], p.amounts[0], formatFigure(p.behind[last], p.behind[0], 2, holds), p.amounts[last])
-	}
 }
 
 const requestsPerSecond = "requests/s"
@@ -249,15 +250,20 @@ func init() {
 		Name:   "sdp-http",
 		Source: "beyond the paper",
 		Layer:  bench.LayerSDP,
-		Claim:  "Go's HTTP server over SDP serves at least as many requests per second as over TCP.",
-		Axes:   []bench.Axis{{Name: "connections", Unit: "connections"}},
+		Claims: []bench.Statement{{
+			Source:   bench.Adapter,
+			Sentence: "Go's HTTP server over SDP serves at least as many requests per second as over TCP.",
+			Compare: bench.Ratio{Of: []string{string(sdpbench.NIC)}, Over: []string{string(sdpbench.TCP)}, Unit: requestsPerSecond,
+				At: bench.At(64, "connections"), Limit: bench.AtLeast(1)},
+		}},
+		Axes: []bench.Axis{{Name: "connections", Unit: "connections"}},
 		Params: []bench.Param{
 			{Name: "connections", Kind: bench.Ints, Default: "64", Max: 1024, Doc: "keep-alive connections, each with one request in flight"},
 			{Name: "bytes", Kind: bench.Int, Default: "1KiB", Doc: "bytes of a response"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "500ms", Quick: "200ms", Doc: "length of a round"},
 		},
-		Run: evaluated(sdpHTTP),
+		Run: runFunc(sdpHTTP),
 	})
 }
 
@@ -266,26 +272,24 @@ func sdpHTTP(ctx context.Context, r *run) error {
 	r.Plan(len(counts))
 	for _, n := range counts {
 		r.Step("%d connections", n)
-		ratios, err := httpPoint(ctx, r, n)
-		if err != nil {
+		if err := httpPoint(ctx, r, n); err != nil {
 			return err
 		}
-		r.atLeast(string(sdpbench.NIC)+" over tcp", ratios[0], 1) // the default
 	}
 	return nil
 }
 
-// httpPoint measures the given number of connections and returns the ratios to TCP.
-func httpPoint(ctx context.Context, r *run, connections int) ([]float64, error) {
+// httpPoint measures the given number of connections.
+func httpPoint(ctx context.Context, r *run, connections int) error {
 	var set seriesSet
 	for _, over := range append([]sdpbench.Transport{sdpbench.TCP}, sdpbench.FlowControls()...) {
 		h, err := sdpbench.OpenHTTP(ctx, sdpbench.HTTPConfig{Transport: over, Connections: connections, Bytes: r.Int("bytes")})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer h.Close()
 		set.addSeries(string(over), h.Rounds(r.Duration("time")))
 	}
-	_, ratios, err := r.measurePoint(ctx, &set, bench.Point{X: float64(connections), XUnit: "connections", YUnit: requestsPerSecond})
-	return ratios, err
+	_, err := r.measurePoint(ctx, &set, bench.Point{X: float64(connections), XUnit: "connections", YUnit: requestsPerSecond})
+	return err
 }

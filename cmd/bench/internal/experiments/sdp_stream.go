@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
@@ -15,16 +14,15 @@ func init() {
 		Name:   "sdp-bandwidth",
 		Source: "SDP fig. 6b",
 		Layer:  bench.LayerSDP,
-		Claim: "With 8 buffers of 8 KB, the bandwidth of RDMA-based and NIC-assisted flow control is at least 8 times that of credit-based, from 256 B to 4 KB. " +
-			"With default options the bandwidth of SDP is at least 10 times that of Go's TCP for Writes of 64 B, 3 times for 1 KiB, and equal for 64 KiB and 1 MiB.",
-		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Claims: sdpBandwidthClaims(),
+		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64,1KiB,64KiB,1MiB", Doc: "bytes of a Write"},
 			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader reads one message at a time, or any available data up to 64 KiB"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
 		},
-		Run: evaluated(sdpBandwidth),
+		Run: runFunc(sdpBandwidth),
 	})
 }
 
@@ -36,13 +34,37 @@ const (
 	defaultSuffix = "-default"
 )
 
-// Limits.
-const (
-	overCredit                   = 8
-	overCreditFrom, overCreditTo = 256, 4 << 10
-)
-
-var overTCP = map[int]float64{64: 10, 1 << 10: 3, 64 << 10: 1, 1 << 20: 1} // by size
+func sdpBandwidthClaims() (claims []bench.Statement) {
+	nic, rdma, credit := string(sdpbench.NIC), string(sdpbench.RDMA), string(sdpbench.Credit)
+	over := func(of []string, over string, at bench.Points, least float64) bench.Comparison {
+		return bench.Ratio{Of: of, Over: []string{over}, Unit: measure.MegabytesPerSec, At: at, Limit: bench.AtLeast(least)}
+	}
+	for _, size := range []int{256, 512, 1 << 10, 2 << 10, 4 << 10} {
+		claims = append(claims, bench.Statement{
+			Sentence: fmt.Sprintf("With 8 buffers of 8 KB and Writes of %s, RDMA-based and NIC-assisted flow control have at least 8 times the bandwidth of credit-based.", sizeName(size)),
+			Paper:    "almost an order of magnitude better from 256 B to 4 KB", Number: 10,
+			Compare: over([]string{rdma, nic}, credit, bench.At(float64(size), measure.Bytes), 8),
+			Because: fmt.Sprintf("credit-based has 8 messages of %s in flight and the others 64 KB, so that equal round trips allow at most %d times; more needs a fixed cost of each message beside them",
+				sizeName(size), paperBytes/size),
+		})
+	}
+	claims = append(claims, bench.Statement{
+		Sentence: "From 256 B to 4 KB NIC-assisted flow control has at least 0.9 times the bandwidth of RDMA-based.",
+		Paper:    "very close to RDMA-based", Number: 1,
+		Compare: over([]string{nic}, rdma, bench.Between(256, 4<<10, measure.Bytes), 0.9),
+	})
+	for _, c := range []struct {
+		size  int
+		least float64
+	}{{64, 10}, {1 << 10, 3}, {64 << 10, 1}, {1 << 20, 1}} {
+		claims = append(claims, bench.Statement{
+			Source:   bench.Adapter,
+			Sentence: fmt.Sprintf("With default options and Writes of %s, SDP has at least %.0f times the bandwidth of Go's TCP, which makes a system call for each Write.", sizeName(c.size), c.least),
+			Compare:  over([]string{nic + defaultSuffix}, string(sdpbench.TCP), bench.At(float64(c.size), measure.Bytes), c.least),
+		})
+	}
+	return claims
+}
 
 // greedyReads reports whether the parameter reads selects a greedy reader.
 func greedyReads(r *run) bool {
@@ -61,7 +83,6 @@ func sdpBandwidth(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	over := map[sdpbench.Transport]*extreme{sdpbench.RDMA: {}, sdpbench.NIC: {}} // over credit
 	for _, size := range sizes {
 		r.Step("%d B", size)
 		var set seriesSet
@@ -69,22 +90,8 @@ func sdpBandwidth(ctx context.Context, r *run) error {
 			o := sdpbench.StreamOptions{Size: size, Greedy: greedyReads(r)}
 			set.addSeries(s.series, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
 		}
-		samples, ratios, err := r.measurePoint(ctx, &set, atSize(size, measure.MegabytesPerSec))
-		if err != nil {
+		if _, err := r.measurePoint(ctx, &set, atSize(size, measure.MegabytesPerSec)); err != nil {
 			return err
-		}
-		for d, e := range over {
-			if size >= overCreditFrom && size <= overCreditTo {
-				e.keepMin(measure.MedianRatio(samples[all.indexOf(d, "")].Figures, samples[all.indexOf(sdpbench.Credit, "")].Figures), "with %d B", size)
-			}
-		}
-		if limit, ok := overTCP[size]; ok {
-			r.atLeast(fmt.Sprintf("%s of %d B over tcp", sdpbench.NIC, size), ratios[all.indexOf(sdpbench.NIC, defaultSuffix)-1], limit)
-		}
-	}
-	for _, d := range []sdpbench.Transport{sdpbench.RDMA, sdpbench.NIC} {
-		if e := over[d]; e.seen {
-			r.atLeast(fmt.Sprintf("%s over %s at worst %s", d, sdpbench.Credit, e.where), e.value, overCredit)
 		}
 	}
 	return nil
@@ -95,29 +102,77 @@ func init() {
 		Name:   "sdp-utilization",
 		Source: "SDP fig. 9",
 		Layer:  bench.LayerSDP,
-		Claim: "RDMA-based and NIC-assisted flow control use at least 95 % of the buffer with messages of 512 B or more. " +
-			"Credit-based flow control does so only with messages that fill a buffer of 8 KB, and uses at most 25 % of 8 buffers of 32 KB.",
-		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Claims: sdpUtilizationClaims(),
+		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB", Quick: "512,8KiB", Max: paperBytes, Doc: "bytes of a Write"},
+			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB", Quick: "512,8KiB", Max: largerBytes, Doc: "bytes of a Write"},
 			{Name: "bytes", Kind: bench.Ints, Default: "8KiB,32KiB", Min: 64, Doc: "bytes of each of 8 buffers"},
 			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader reads one message at a time, or any available data up to 64 KiB"},
-			{Name: "think", Kind: bench.Pause, Default: "10us", Doc: "computation of the reader for each KiB, which makes it slower than the writer, as in the paper; with a faster reader, the refill times of the writer dominate; 0 means none"},
+			{Name: "think", Kind: bench.Pauses, Default: "0,10us", Doc: "computations of the reader for each KiB: 0, as in the paper, or a time that makes it slower than the writer"},
 			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "30ms", Doc: "length of a round"},
 		},
-		Run: evaluated(sdpUtilization),
+		Run: runFunc(sdpUtilization),
 	})
 }
 
-// Limits, in percent of the buffer.
-const (
-	fullUse, fullFrom = 95, 512 // for messages of at least fullFrom bytes
-	partUse           = 25
-)
+// slowReader is the suffix of the series whose reader computes for 10 us a KiB.
+const slowReader = "-think-10us"
+
+func sdpUtilizationClaims() []bench.Statement {
+	const small, large = "% of 64 KiB", "% of 256 KiB"
+	credit := string(sdpbench.Credit)
+	packed := func(suffix string) []string {
+		return []string{string(sdpbench.RDMA) + suffix, string(sdpbench.NIC) + suffix}
+	}
+	use := func(of []string, unit string, at bench.Points, limit bench.Limit) bench.Comparison {
+		return bench.Value{Of: of, Unit: unit, At: at, Limit: limit}
+	}
+	return []bench.Statement{
+		{
+			Sentence: "With 8 buffers of 8 KB, RDMA-based and NIC-assisted flow control use at least 95 % of the buffer with messages of 512 B and more.",
+			Paper:    "peak at 512 B",
+			Compare:  use(packed(""), small, bench.From(512, measure.Bytes), bench.AtLeast(95)),
+			Because:  "here the reader is not slower than the writer, whose time to fill the buffer again is part of the average",
+		},
+		{
+			Sentence: "They do where the reader computes for 10 us a KiB, so that it is slower than the writer.",
+			Paper:    "the receiver is not able to receive data as fast",
+			Compare:  use(packed(slowReader), small, bench.From(512, measure.Bytes), bench.AtLeast(95)),
+		},
+		{
+			Sentence: "Below 8 KB they use at least 1.5 times as much of the buffer as credit-based flow control.",
+			Paper:    "much higher",
+			Compare: bench.Ratio{Of: packed(""), Over: []string{credit}, Unit: small, At: bench.Between(16, 4<<10, measure.Bytes),
+				Limit: bench.AtLeast(1.5)},
+		},
+		{
+			Sentence: "Credit-based flow control uses less than 95 % with messages below 8 KB.",
+			Paper:    "100 % only for 8 KB or higher",
+			Compare:  use([]string{credit, credit + slowReader}, small, bench.Between(1, 8<<10-1, measure.Bytes), bench.AtMost(95)),
+		},
+		{
+			Sentence: "It uses at least 95 % with messages of 8 KB and more.",
+			Paper:    "100 % for 8 KB or higher",
+			Compare:  use([]string{credit}, small, bench.From(8<<10, measure.Bytes), bench.AtLeast(95)),
+			Because:  "a buffer that the reader has emptied is free until its credit has come back and the writer has filled it",
+		},
+		{
+			Sentence: "With 8 buffers of 32 KB it uses at most 25 % with messages up to 8 KB.",
+			Paper:    "25 % at most", Number: 25,
+			Compare: use([]string{credit, credit + slowReader}, large, bench.Between(1, 8<<10, measure.Bytes), bench.AtMost(25)),
+		},
+		{
+			Sentence: "It does with messages of 16 and 32 KB, too.",
+			Paper:    "25 % at most",
+			Compare:  use([]string{credit, credit + slowReader}, large, bench.Between(16<<10, 32<<10, measure.Bytes), bench.AtMost(25)),
+			Because:  "a message takes the share of a buffer of 32 KB that it fills, and the paper's maximum of 25 % is the 8 KB of its largest message",
+		},
+	}
+}
 
 func sdpUtilization(ctx context.Context, r *run) error {
-	r.Plan(len(r.Ints("bytes")) * (1 + len(r.Ints("sizes"))))
+	r.Plan(len(r.Ints("bytes")) * (1 + len(r.Ints("sizes"))*len(r.Pauses("think"))))
 	for _, bytes := range r.Ints("bytes") {
 		if err := measureUtilization(ctx, r, bytes); err != nil {
 			return err
@@ -136,45 +191,23 @@ func measureUtilization(ctx context.Context, r *run, bytes int) error {
 		return err
 	}
 	total := fmt.Sprintf("%% of %d KiB", paperBuffers*bytes>>10)
-	think := sdpbench.CalibrateWork(1024*r.Duration("think")) / 1024
-	full := map[sdpbench.Transport]*extreme{sdpbench.RDMA: {}, sdpbench.NIC: {}}
-	partial, filling := extreme{}, extreme{} // of credit-based, with messages that do not fill a buffer, and that do
-	for _, size := range r.Ints("sizes") {
-		r.Step("%d B, buffers of %d B", size, bytes)
-		var set seriesSet
-		for _, s := range all {
-			o := sdpbench.StreamOptions{Size: size, Greedy: greedyReads(r), MeasureUse: true, Compute: think}
-			set.addSeries(s.series, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.BufferUse))
+	for _, think := range r.Pauses("think") {
+		suffix := ""
+		if think > 0 {
+			suffix = "-think-" + think.String()
 		}
-		samples, _, err := r.measurePoint(ctx, &set, atSize(size, total))
-		if err != nil {
-			return err
-		}
-		used := func(c sdpbench.Transport) float64 { return measure.Median(samples[all.indexOf(c, "")].Figures) }
-		for d, e := range full {
-			if size >= fullFrom {
-				e.keepMin(used(d), "with %d B", size)
+		work := sdpbench.CalibrateWork(1024*think) / 1024
+		for _, size := range r.Ints("sizes") {
+			r.Step("%d B, buffers of %d B, %v of computation a KiB", size, bytes, think)
+			var set seriesSet
+			for _, s := range all {
+				o := sdpbench.StreamOptions{Size: size, Greedy: greedyReads(r), MeasureUse: true, Compute: work}
+				set.addSeries(s.series+suffix, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.BufferUse))
+			}
+			if _, err := r.measurePoint(ctx, &set, atSize(size, total)); err != nil {
+				return err
 			}
 		}
-		if size < bytes {
-			partial.keepMax(used(sdpbench.Credit), "with %d B", size)
-		} else {
-			filling.keepMin(used(sdpbench.Credit), "with %d B", size)
-		}
-	}
-	for _, d := range []sdpbench.Transport{sdpbench.RDMA, sdpbench.NIC} {
-		if e := full[d]; e.seen {
-			r.addCheck(e.value, fullUse, e.value >= fullUse, "%s %s %s %s (at least %d)", d, formatFigure(e.value, fullUse, 1, e.value >= fullUse), total, e.where, fullUse)
-		}
-	}
-	if filling.seen {
-		r.addCheck(filling.value, fullUse, filling.value >= fullUse, "%s %s %s %s (at least %d)", sdpbench.Credit, formatFigure(filling.value, fullUse, 1, filling.value >= fullUse), total, filling.where, fullUse)
-	}
-	switch {
-	case partial.seen && bytes == largerBytes:
-		r.addCheck(partial.value, partUse, partial.value <= partUse, "%s %s %s %s (at most %d)", sdpbench.Credit, formatFigure(partial.value, partUse, 1, partial.value <= partUse), total, partial.where, partUse)
-	case partial.seen:
-		r.addCheck(partial.value, fullUse, partial.value < fullUse, "%s %s %s %s (below %d)", sdpbench.Credit, formatFigure(partial.value, fullUse, 1, partial.value < fullUse), total, partial.where, fullUse)
 	}
 	return nil
 }
@@ -184,14 +217,14 @@ func init() {
 		Name:   "sdp-zerocopy",
 		Source: "SDP sec. 2.2",
 		Layer:  bench.LayerSDP,
-		Claim:  "Zero-copy is at least as fast as copying for Writes of 64 KiB and more. The paper's threshold is 32 KB.",
+		Claims: zeroCopyClaims(),
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB", Quick: "16KiB,64KiB,2MiB", Min: zeroCopyFrom, Doc: "bytes of a Write, and of the matching Read"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
 		},
-		Run: evaluated(sdpZeroCopy),
+		Run: runFunc(sdpZeroCopy),
 	})
 }
 
@@ -199,8 +232,27 @@ const (
 	zeroCopySuffix = "-zero-copy"
 	withoutCopy    = "% without a copy" // unit of the share
 	zeroCopyFrom   = 4 << 10            // threshold in bytes, below all measured sizes
-	zeroCopyPays   = 64 << 10           // limit
 )
+
+func zeroCopyClaims() (claims []bench.Statement) {
+	over := func(d sdpbench.Transport, from float64) bench.Comparison {
+		return bench.Ratio{Of: []string{string(d) + zeroCopySuffix}, Over: []string{string(d)}, Unit: measure.MegabytesPerSec,
+			At: bench.From(from, measure.Bytes), Limit: bench.AtLeast(1)}
+	}
+	for _, d := range sdpbench.FlowControls() {
+		claims = append(claims, bench.Statement{
+			Sentence: fmt.Sprintf("Above 32 KB zero-copy is at least as fast as copies, with %s.", d),
+			Paper:    "beneficial for large messages, above 32 KB",
+			Compare:  over(d, 32<<10+1),
+			Because:  "an RDMA read in software copies as well, and the exchange of control messages costs a round trip for each Write",
+		})
+	}
+	return append(claims, bench.Statement{
+		Source:   bench.Adapter,
+		Sentence: "From 1 MiB, SDP's default threshold, it is, with the default mode.",
+		Compare:  over(sdpbench.NIC, 1<<20),
+	})
+}
 
 func sdpZeroCopy(ctx context.Context, r *run) error {
 	sizes := r.Ints("sizes")
@@ -213,7 +265,6 @@ func sdpZeroCopy(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	gains := map[sdpbench.Transport][]float64{} // zero-copy over copies, by size
 	for _, size := range sizes {
 		r.Step("%d B", size)
 		var set seriesSet
@@ -222,24 +273,14 @@ func sdpZeroCopy(ctx context.Context, r *run) error {
 			set.addSeries(s.series, countingRounds(&moved[i], s.NewStreamer(sdpbench.StreamOptions{Size: size}, r.Duration("time"))))
 		}
 		at := atSize(size, measure.MegabytesPerSec)
-		samples, _, err := r.measurePoint(ctx, &set, at)
-		if err != nil {
+		if _, err := r.measurePoint(ctx, &set, at); err != nil {
 			return err
 		}
 		at.YUnit = withoutCopy
 		for _, d := range sdpbench.FlowControls() {
 			k := all.indexOf(d, zeroCopySuffix)
-			gains[d] = append(gains[d], measure.MedianRatio(samples[k].Figures, samples[all.indexOf(d, "")].Figures))
 			r.Emit(bench.Row{Series: all[k].series, X: at.X, XUnit: at.XUnit, Y: moved[k].ZeroCopyPercent(), YUnit: at.YUnit})
 		}
-	}
-	for _, d := range sdpbench.FlowControls() {
-		from, pays := zeroCopyThreshold(sizes, gains[d])
-		where := "at no size up to " + strconv.Itoa(sizes[len(sizes)-1])
-		if pays {
-			where = "from " + strconv.Itoa(from)
-		}
-		r.addNote(pays && from <= zeroCopyPays, "%s: zero-copy is faster %s B (%.2f times at %d B)", d, where, gains[d][len(sizes)-1], sizes[len(sizes)-1])
 	}
 	return nil
 }
@@ -252,12 +293,4 @@ func countingRounds(sum *sdpbench.Flow, s *sdpbench.Streamer) measure.Round {
 		sum.Bytes += f.Bytes
 		return f.MBps(), err
 	}
-}
-
-// zeroCopyThreshold returns the smallest size from which on every gain is at least 1.
-func zeroCopyThreshold(sizes []int, gains []float64) (from int, pays bool) {
-	for i := len(sizes) - 1; i >= 0 && gains[i] >= 1; i-- {
-		from, pays = sizes[i], true
-	}
-	return from, pays
 }

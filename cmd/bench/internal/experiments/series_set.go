@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
@@ -15,6 +16,7 @@ type seriesSet struct {
 	samples []bench.Sample
 	rounds  []measure.Round
 	events  []*measure.Latency // times of single events; nil if there are none
+	failed  map[string]error   // opponents that failed, by series; nil for those that work
 }
 
 // addSeries adds a series whose rounds return one figure.
@@ -22,6 +24,25 @@ func (l *seriesSet) addSeries(series string, round measure.Round) {
 	l.samples = append(l.samples, bench.Sample{Series: series})
 	l.rounds = append(l.rounds, round)
 	l.events = append(l.events, nil)
+}
+
+// addOpponent adds a series of another implementation. If a round of it fails, the others
+// continue, and the series is left out of the samples.
+func (l *seriesSet) addOpponent(series string, round measure.Round) {
+	if l.failed == nil {
+		l.failed = map[string]error{}
+	}
+	l.failed[series] = nil
+	l.addSeries(series, func(ctx context.Context) (float64, error) {
+		if l.failed[series] != nil {
+			return 0, nil
+		}
+		v, err := round(ctx)
+		if err != nil && ctx.Err() == nil {
+			l.failed[series], err = err, nil
+		}
+		return v, err
+	})
 }
 
 // A pinger is a ping-pong of package udpraw or verbsbench.
@@ -65,7 +86,8 @@ func meanRounds(rounds func(into *measure.Latency) measure.Round, all *measure.L
 	}
 }
 
-// runAlternating runs n alternating rounds and returns the samples in the order of adding.
+// runAlternating runs n alternating rounds and returns the samples in the order of adding,
+// without those of opponents that failed.
 func (l *seriesSet) runAlternating(ctx context.Context, n int) ([]bench.Sample, error) {
 	return l.runAlternatingFor(ctx, math.MaxInt64, n)
 }
@@ -84,5 +106,5 @@ func (l *seriesSet) runAlternatingFor(ctx context.Context, limit time.Duration, 
 			l.samples[i].Stats = &stats
 		}
 	}
-	return l.samples, nil
+	return slices.DeleteFunc(slices.Clone(l.samples), func(s bench.Sample) bool { return l.failed[s.Series] != nil }), nil
 }

@@ -3,7 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
@@ -17,8 +17,18 @@ func init() {
 		Name:   "udp-raw",
 		Source: bench.Adapter,
 		Layer:  bench.LayerUDP,
-		Claim: "With GSO and GRO the bandwidth is at least 4 times that of one packet per system call, " +
-			"and a polling ping-pong takes at most a third of the time of a blocking one.",
+		Claims: []bench.Statement{
+			{
+				Sentence: "With GSO and GRO the bandwidth is at least 4 times that of one packet per system call.",
+				Compare: bench.Ratio{Of: []string{offloaded}, Over: []string{"packet"}, Unit: measure.MegabytesPerSec, At: bench.Everywhere(measure.Bytes),
+					Limit: bench.AtLeast(4)},
+			},
+			{
+				Sentence: "A blocking ping-pong takes at least 3 times as long as a polling one.",
+				Compare: bench.Ratio{Of: []string{"ping-block"}, Over: []string{"ping-spin"}, Unit: measure.Microseconds, At: bench.Everywhere(measure.Bytes),
+					Limit: bench.AtLeast(3)},
+			},
+		},
 		Axes: []bench.Axis{{Name: "payload of a packet", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "payloads", Kind: bench.Ints, Default: "1024,4096", Max: udpraw.MaxPayload, Doc: "payload bytes of a packet, for bandwidth"},
@@ -28,9 +38,12 @@ func init() {
 			{Name: "time", Kind: bench.Duration, Default: "150ms", Quick: "40ms", Doc: "length of a bandwidth round"},
 			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "500", Doc: "round trips in a ping-pong round"},
 		},
-		Run: udpRaw,
+		Run: runFunc(udpRaw),
 	})
 }
+
+// offloaded is the series of packets with GSO and GRO.
+const offloaded = "gso-gro"
 
 // largeBuffer is the requested socket buffer of series that do not measure the default buffer.
 // The system may allow less.
@@ -42,58 +55,42 @@ var flows = []struct {
 	series string
 	o      udpraw.BandwidthOptions
 }{
-	{"gso-gro", udpraw.BandwidthOptions{Offload: true, RecvBuffer: largeBuffer}},
+	{offloaded, udpraw.BandwidthOptions{Offload: true, RecvBuffer: largeBuffer}},
 	{"gso-gro-acked", udpraw.BandwidthOptions{Offload: true, RecvBuffer: largeBuffer, Credits: udpraw.CreditsByDatagram}},
 	{"gso-gro-default-buffer", udpraw.BandwidthOptions{Offload: true}},
 	{"packet", udpraw.BandwidthOptions{RecvBuffer: largeBuffer}},
 	{"packet-default-buffer", udpraw.BandwidthOptions{}},
 }
 
-func udpRaw(ctx context.Context, b *bench.Run) (bench.Verdict, error) {
-	r := &run{Run: b}
+func udpRaw(ctx context.Context, r *run) error {
 	payloads, small, pings := r.Ints("payloads"), r.Ints("small"), r.Ints("pings")
 	r.Plan(len(payloads) + len(small) + len(pings))
-
-	gain := math.Inf(1) // smallest gain of offload
+	if !udpraw.HasOffload() {
+		r.EmitAbsent(offloaded, "this system has no GSO and GRO")
+	}
 	for _, p := range payloads {
 		r.Step("bandwidth with %d B a packet", p)
-		g, err := udpFlows(ctx, r, p, measure.MegabytesPerSec, udpraw.Flow.MBps)
-		if err != nil {
-			return bench.Verdict{}, err
+		if err := udpFlows(ctx, r, p, measure.MegabytesPerSec, udpraw.Flow.MBps); err != nil {
+			return err
 		}
-		gain = min(gain, g)
 	}
 	for _, p := range small {
 		r.Step("packet rate with %d B a packet", p)
-		if _, err := udpFlows(ctx, r, p, measure.MessagesPerSecond, udpraw.Flow.PacketsPerSecond); err != nil {
-			return bench.Verdict{}, err
+		if err := udpFlows(ctx, r, p, measure.MessagesPerSecond, udpraw.Flow.PacketsPerSecond); err != nil {
+			return err
 		}
 	}
-	wait := math.Inf(1) // smallest ratio of blocking to polling
 	for _, size := range pings {
 		r.Step("ping-pong of %d B", size)
-		w, err := udpPings(ctx, r, size)
-		if err != nil {
-			return bench.Verdict{}, err
+		if err := udpPings(ctx, r, size); err != nil {
+			return err
 		}
-		wait = min(wait, w)
 	}
-	if !udpraw.HasOffload() {
-		return bench.Verdict{Reason: "this system has no GSO and GRO, or no raw nonblocking and blocking reads"}, nil
-	}
-	return bench.Verdict{
-		Holds:  gain >= 4 && wait >= 3,
-		Reason: fmt.Sprintf("GSO and GRO have %.1f times the bandwidth; blocking takes %.1f times as long as polling", gain, wait),
-		Checks: []bench.Check{
-			{Description: fmt.Sprintf("GSO and GRO have %.1f times the bandwidth (at least 4)", gain), Figure: gain, Limit: 4, Holds: gain >= 4},
-			{Description: fmt.Sprintf("blocking takes %.1f times as long (at least 3)", wait), Figure: wait, Limit: 3, Holds: wait >= 3},
-		},
-	}, nil
+	return nil
 }
 
-// udpFlows measures all packet streams with one payload size and returns the ratio of the
-// baseline to one packet per system call.
-func udpFlows(ctx context.Context, r *run, payload int, unit string, figure func(udpraw.Flow) float64) (gain float64, err error) {
+// udpFlows measures all packet streams with one payload size.
+func udpFlows(ctx context.Context, r *run, payload int, unit string, figure func(udpraw.Flow) float64) error {
 	var set seriesSet
 	for _, f := range flows {
 		if f.o.Offload && !udpraw.HasOffload() {
@@ -102,39 +99,33 @@ func udpFlows(ctx context.Context, r *run, payload int, unit string, figure func
 		f.o.Payload = payload
 		s, err := udpraw.OpenBandwidth(ctx, f.o)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", f.series, err)
+			return fmt.Errorf("%s: %w", f.series, err)
 		}
 		defer s.Close()
 		set.addSeries(f.series, s.Rounds(r.Duration("time"), figure))
 	}
-	samples, _, err := r.measurePoint(ctx, &set, atSize(payload, unit))
-	if err != nil {
-		return 0, err
-	}
-	gain, _ = medianRatioOf(samples, samples[0].Series, "packet")
-	return gain, nil
+	_, err := r.measurePoint(ctx, &set, atSize(payload, unit))
+	return err
 }
 
-// udpPings measures all wait modes with packets of one size and returns the ratio of blocking
-// to polling, or infinity if there is only one mode.
-func udpPings(ctx context.Context, r *run, size int) (float64, error) {
+// udpPings measures all wait modes of this system with packets of one size.
+func udpPings(ctx context.Context, r *run, size int) error {
 	var set seriesSet
+	for _, mode := range []udpraw.Mode{udpraw.Spin, udpraw.Block} {
+		if !slices.Contains(udpraw.Modes(), mode) {
+			r.EmitAbsent("ping-"+string(mode), "this system has no raw nonblocking and blocking reads")
+		}
+	}
 	for _, m := range udpraw.Modes() {
 		p, err := udpraw.OpenPingPong(ctx, m, size)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", m, err)
+			return fmt.Errorf("%s: %w", m, err)
 		}
 		defer p.Close()
 		set.addPing("ping-"+string(m), p, r.Int("iters"))
 	}
-	_, ratios, err := r.measurePoint(ctx, &set, atSize(size, measure.Microseconds))
-	if err != nil {
-		return 0, err
-	}
-	if len(ratios) == 0 {
-		return math.Inf(1), nil
-	}
-	return ratios[0], nil
+	_, err := r.measurePoint(ctx, &set, atSize(size, measure.Microseconds))
+	return err
 }
 
 // newPingSet returns a set with the polling UDP ping-pong as the baseline, and ping-pongs of

@@ -17,9 +17,8 @@ func init() {
 		Name:   "verbs-latency",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
-		Claim: "An RC write and an RC send of 8 bytes take at most 1.4 times as long as a polling UDP ping-pong, " +
-			"and with blocking waiters at most 1.3 times as long as a blocking one.",
-		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Claims: verbsLatencyClaims(),
+		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "8", Doc: "bytes of a message"},
 			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-send,uc-write,ud-send,rc-read,rc-atomic", Choices: ops, Doc: "operations"},
@@ -27,7 +26,7 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "400", Doc: "round trips in a round"},
 		},
-		Run: evaluated(verbsLatency),
+		Run: runFunc(verbsLatency),
 	})
 }
 
@@ -36,6 +35,24 @@ const (
 	maxUDP         = 65507 // maximum UDP payload over IPv4
 	maxMTU         = 4096
 )
+
+func verbsLatencyClaims() (claims []bench.Statement) {
+	for _, c := range []struct {
+		series, over, how string
+		most              float64
+	}{
+		{"rc-write", "udp-spin", "polling", 1.4},
+		{"rc-send", "udp-spin", "polling", 1.4},
+		{"rc-write-event", "udp-block", "blocking", 1.3},
+		{"rc-send-event", "udp-block", "blocking", 1.3},
+	} {
+		claims = append(claims, bench.Statement{
+			Sentence: fmt.Sprintf("An %s of 8 bytes takes at most %.1f times as long as a %s UDP ping-pong.", c.series, c.most, c.how),
+			Compare:  bench.Ratio{Of: []string{c.series}, Over: []string{c.over}, Unit: measure.Microseconds, At: bench.At(8, measure.Bytes), Limit: bench.AtMost(c.most)},
+		})
+	}
+	return claims
+}
 
 func verbsLatency(ctx context.Context, r *run) error {
 	waits, sizes := r.Words("wait"), r.Ints("sizes")
@@ -59,9 +76,9 @@ func verbsLatency(ctx context.Context, r *run) error {
 // latencyPoint measures every operation at one size, with the UDP ping-pong as the baseline.
 // Reads and atomics, and their baseline, are whole round trips.
 func latencyPoint(ctx context.Context, r *run, pair *verbsbench.Pair, size int, event bool) error {
-	mode, suffix, limit := udpraw.Spin, "", 1.4
+	mode, suffix := udpraw.Spin, ""
 	if event {
-		mode, suffix, limit = udpraw.Block, "-event", 1.3
+		mode, suffix = udpraw.Block, "-event"
 	}
 	base, err := openPing(ctx, mode, size)
 	if err != nil {
@@ -97,11 +114,7 @@ func latencyPoint(ctx context.Context, r *run, pair *verbsbench.Pair, size int, 
 			oneWay = append(oneWay, samples[1+i])
 		}
 	}
-	for i, ratio := range r.EmitAgainst(at, samples[0], oneWay...) {
-		if s := oneWay[i].Series; size == 8 && (s == "rc-write"+suffix || s == "rc-send"+suffix) {
-			r.atMost(s+" over udp-"+string(mode), ratio, limit)
-		}
-	}
+	r.EmitAgainst(at, samples[0], oneWay...)
 	if len(roundTrips) > 0 {
 		r.EmitAgainst(at, roundTrip(samples[0]), roundTrips...)
 	}
@@ -132,9 +145,8 @@ func init() {
 		Name:   "verbs-bandwidth",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
-		Claim: "Messages of 64 KiB and more have at least these fractions of the bandwidth of UDP with packets of the same size: " +
-			"0.80 for RC write, 0.70 for RC send and read; 0.70 for all three with MTU 1024; 0.60 with the default socket buffer.",
-		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Claims: verbsBandwidthClaims(),
+		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "1,64,1KiB,4KiB,16KiB,64KiB,1MiB", Quick: "64KiB", Doc: "bytes of a message"},
 			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-send,rc-read,uc-write,ud-send", Choices: ops, Doc: "operations"},
@@ -143,44 +155,55 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a round"},
 		},
-		Run: evaluated(verbsBandwidth),
+		Run: runFunc(verbsBandwidth),
 	})
 }
 
-// A bandwidthLink is a configuration of the two devices, and the limits of RC with long
-// messages.
+func verbsBandwidthClaims() (claims []bench.Statement) {
+	for _, c := range []struct {
+		suffix, name string
+		write, rest  float64
+	}{
+		{"", "packets of the same size", 0.80, 0.70},
+		{"-mtu1024", "packets of 1024 B", 0.70, 0.70},
+		{"-default-buffer", "the default socket buffer", 0.60, 0.60},
+	} {
+		for _, op := range []string{"rc-write", "rc-send", "rc-read"} {
+			least := c.rest
+			if op == "rc-write" {
+				least = c.write
+			}
+			claims = append(claims, bench.Statement{
+				Sentence: fmt.Sprintf("An %s of 64 KiB and more has at least %.2f times the bandwidth of UDP with %s.", op, least, c.name),
+				Compare: bench.Ratio{Of: []string{op + c.suffix}, Over: []string{"udp" + c.suffix}, Unit: measure.MegabytesPerSec,
+					At: bench.From(longMessage, measure.Bytes), Limit: bench.AtLeast(least)},
+			})
+		}
+	}
+	return claims
+}
+
+// A bandwidthLink is a configuration of the two devices.
 type bandwidthLink struct {
-	suffix      string // suffix of the series
-	mtu         int
-	config      verbsbench.Config
-	base        udpraw.BandwidthOptions
-	write, rest float64 // limits of rc-write, and of rc-send and rc-read
+	suffix string // suffix of the series
+	mtu    int
+	config verbsbench.Config
+	base   udpraw.BandwidthOptions
 }
 
 const longMessage = 64 << 10
 
 func newBandwidthLink(name string) bandwidthLink {
-	l := bandwidthLink{mtu: 4096, base: udpraw.BandwidthOptions{RecvBuffer: largeBuffer}, write: 0.80, rest: 0.70}
+	l := bandwidthLink{mtu: 4096, base: udpraw.BandwidthOptions{RecvBuffer: largeBuffer}}
 	switch name {
 	case "mtu-1024":
-		l.suffix, l.mtu, l.write = "-mtu1024", 1024, 0.70
+		l.suffix, l.mtu = "-mtu1024", 1024
 	case "default-buffer":
 		l.suffix, l.config.RecvBuffer, l.base.RecvBuffer = "-default-buffer", -1, 0
-		l.write, l.rest = 0.60, 0.60
 	}
 	l.config.MTU = l.mtu
 	l.base.Offload = udpraw.HasOffload()
 	return l
-}
-
-func (l bandwidthLink) targetRatio(op verbsbench.Op) float64 {
-	switch op {
-	case verbsbench.RCWrite:
-		return l.write
-	case verbsbench.RCSend, verbsbench.RCRead:
-		return l.rest
-	}
-	return 0
 }
 
 func verbsBandwidth(ctx context.Context, r *run) error {
@@ -202,7 +225,6 @@ func bandwidthOver(ctx context.Context, r *run, l bandwidthLink) error {
 	}
 	defer pair.Close()
 	bases := map[int]*udpraw.Bandwidth{} // by payload of a packet
-	worst := map[verbsbench.Op]float64{} // smallest ratio of long messages
 	for _, size := range r.Ints("sizes") {
 		r.Step("%d B%s", size, l.suffix)
 		payload := min(size, l.mtu)
@@ -216,27 +238,16 @@ func bandwidthOver(ctx context.Context, r *run, l bandwidthLink) error {
 			defer base.Close()
 			bases[payload] = base
 		}
-		ratios, err := bandwidthPoint(ctx, r, l, pair, base, size)
-		if err != nil {
+		if err := bandwidthPoint(ctx, r, l, pair, base, size); err != nil {
 			return err
-		}
-		for op, ratio := range ratios {
-			if known, ok := worst[op]; size >= longMessage && (!ok || ratio < known) {
-				worst[op] = ratio
-			}
-		}
-	}
-	for _, op := range verbsbench.ParseOps(r.Words("series")) {
-		if ratio, ok := worst[op]; ok && l.targetRatio(op) > 0 {
-			r.atLeast(string(op)+l.suffix+" over udp", ratio, l.targetRatio(op))
 		}
 	}
 	return nil
 }
 
-// bandwidthPoint measures every operation at one size, with UDP as the baseline, and returns
-// the ratios. The losses of UC and UD are emitted as separate rows.
-func bandwidthPoint(ctx context.Context, r *run, l bandwidthLink, pair *verbsbench.Pair, base *udpraw.Bandwidth, size int) (map[verbsbench.Op]float64, error) {
+// bandwidthPoint measures every operation at one size, with UDP as the baseline. The losses of
+// UC and UD are emitted as separate rows.
+func bandwidthPoint(ctx context.Context, r *run, l bandwidthLink, pair *verbsbench.Pair, base *udpraw.Bandwidth, size int) error {
 	var set seriesSet
 	ops := verbsbench.ParseOps(r.Words("series"))
 	streams := make([]*verbsbench.Stream, len(ops))
@@ -244,25 +255,23 @@ func bandwidthPoint(ctx context.Context, r *run, l bandwidthLink, pair *verbsben
 	for i, op := range ops {
 		s, err := pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", op, err)
+			return fmt.Errorf("%s: %w", op, err)
 		}
 		defer s.Close(ctx)
 		streams[i] = s
 		set.addSeries(string(op)+l.suffix, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
 	}
 	at := atSize(size, measure.MegabytesPerSec)
-	samples, list, err := r.measurePoint(ctx, &set, at)
+	samples, err := r.measurePoint(ctx, &set, at)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ratios := map[verbsbench.Op]float64{}
-	for i, ratio := range list {
-		ratios[ops[i]] = ratio
+	for i := range ops {
 		if lost := streams[i].LostPercent(); lost > 0 {
 			r.Emit(bench.Row{Series: samples[1+i].Series, X: at.X, XUnit: at.XUnit, Y: lost, YUnit: "% lost"})
 		}
 	}
-	return ratios, nil
+	return nil
 }
 
 func init() {
@@ -270,25 +279,24 @@ func init() {
 		Name:   "verbs-rate",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
-		Claim:  "One queue pair completes at least 2 million RC writes of 8 bytes per second, posted in lists of 32.",
-		Axes:   []bench.Axis{{Name: "requests in a list", Unit: requests}},
+		Claims: []bench.Statement{{
+			Sentence: "One queue pair completes at least 2 million RC writes of 8 bytes per second, posted in lists of 32.",
+			Compare:  bench.Value{Of: []string{"rc-write"}, Unit: measure.MessagesPerSecond, At: bench.At(32, requests), Limit: bench.AtLeast(2e6)},
+		}},
+		Axes: []bench.Axis{{Name: "requests in a list", Unit: requests}},
 		Params: []bench.Param{
 			{Name: "lists", Kind: bench.Ints, Default: "1,4,16,32,64", Quick: "1,32", Doc: "requests posted in one list"},
 			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-send,rc-read,uc-write,ud-send",
 				Choices: []string{"rc-write", "rc-send", "rc-read", "uc-write", "ud-send"}, Doc: "operations"},
-			{Name: "size", Kind: bench.Int, Default: "8", Doc: "bytes of a message"},
+			{Name: "size", Kind: bench.Int, Default: "8", OfClaim: true, Doc: "bytes of a message"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "40ms", Doc: "length of a round"},
 		},
-		Run: evaluated(verbsRate),
+		Run: runFunc(verbsRate),
 	})
 }
 
-const (
-	requests       = "requests" // unit of a list's length
-	rateTarget     = 2e6
-	rateTargetList = 32
-)
+const requests = "requests" // unit of a list's length
 
 func verbsRate(ctx context.Context, r *run) error {
 	lists, size := r.Ints("lists"), r.Int("size")
@@ -310,32 +318,26 @@ func verbsRate(ctx context.Context, r *run) error {
 	}
 	for _, list := range lists {
 		r.Step("lists of %d", list)
-		samples, err := ratePoint(ctx, r, pair, bases, list)
-		if err != nil {
+		if err := ratePoint(ctx, r, pair, bases, list); err != nil {
 			return err
-		}
-		for _, s := range samples {
-			if rate := measure.Median(s.Figures); s.Series == "rc-write" && size == 8 && list == rateTargetList {
-				r.addCheck(rate, rateTarget, rate >= rateTarget, "%s million per second", formatFigure(rate/1e6, rateTarget/1e6, 2, rate >= rateTarget))
-			}
 		}
 	}
 	return nil
 }
 
 // ratePoint measures every operation with lists of one length, and the two UDP baselines.
-func ratePoint(ctx context.Context, r *run, pair *verbsbench.Pair, bases [2]*udpraw.Bandwidth, list int) ([]bench.Sample, error) {
+func ratePoint(ctx context.Context, r *run, pair *verbsbench.Pair, bases [2]*udpraw.Bandwidth, list int) error {
 	var set seriesSet
 	set.addSeries("udp", bases[0].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
 	set.addSeries("udp-packet", bases[1].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
 	for _, op := range verbsbench.ParseOps(r.Words("series")) {
 		s, err := pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: r.Int("size"), List: list})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", op, err)
+			return fmt.Errorf("%s: %w", op, err)
 		}
 		defer s.Close(ctx)
 		set.addSeries(string(op), s.Rounds(r.Duration("time"), verbsbench.Flow.MessagesPerSecond))
 	}
-	samples, _, err := r.measurePoint(ctx, &set, bench.Point{X: float64(list), XUnit: requests, YUnit: measure.MessagesPerSecond})
-	return samples, err
+	_, err := r.measurePoint(ctx, &set, bench.Point{X: float64(list), XUnit: requests, YUnit: measure.MessagesPerSecond})
+	return err
 }

@@ -17,9 +17,8 @@ func init() {
 		Name:   "verbs-loss",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
-		Claim: "At 0.1 % loss in both directions, an RC stream has at least half of its lossless goodput, " +
-			"and up to 5 % no queue pair fails with the default retry limits. All data is correct.",
-		Axes: []bench.Axis{{Name: "packets lost", Unit: percent}},
+		Claims: lossClaims(),
+		Axes:   []bench.Axis{{Name: "packets lost", Unit: percent}},
 		Params: []bench.Param{
 			{Name: "losses", Kind: bench.Words, Default: "0.01,0.1,1,5", Quick: "0.1,5", Doc: "packet loss in percent, in both directions"},
 			{Name: "delays", Kind: bench.Words, Default: "0,1ms", Doc: "one-way delays"},
@@ -30,17 +29,33 @@ func init() {
 			{Name: "time", Kind: bench.Duration, Default: "250ms", Quick: "100ms", Doc: "length of a round, without the time of the messages in flight at its end"},
 		},
 		Tour: bench.Settings{"losses": "0.1,1", "delays": "0"},
-		Run:  evaluated(verbsLoss),
+		Run:  runFunc(verbsLoss),
 	})
 }
 
 const percent = "%" // unit of loss
 
-// lossTarget is the limit of the goodput ratio at lossTargetAt percent without delay.
-const (
-	lossTarget   = 0.5
-	lossTargetAt = 0.1
-)
+// failedQPs is the unit of the number of queue pairs that failed.
+const failedQPs = "failed queue pairs"
+
+func lossClaims() (claims []bench.Statement) {
+	for _, series := range []string{"rc-write", "rc-read"} {
+		claims = append(claims,
+			bench.Statement{
+				Sentence: fmt.Sprintf("At 0.1 %% loss in both directions, a stream of %s has at least half of its lossless goodput.", series),
+				Compare: bench.Ratio{Of: []string{series}, Over: []string{series + lossless}, Unit: measure.MegabytesPerSec, At: bench.At(0.1, percent),
+					Limit: bench.AtLeast(0.5)},
+			},
+			bench.Statement{
+				Sentence: fmt.Sprintf("Up to 5 %% no queue pair of %s fails with the default retry limits, and all data is correct.", series),
+				Compare:  bench.Value{Of: []string{series}, Unit: failedQPs, At: bench.Between(0, 5, percent), Limit: bench.AtMost(0)},
+				Exact:    true,
+			})
+	}
+	return claims
+}
+
+const lossless = "-lossless" // suffix of a series
 
 func verbsLoss(ctx context.Context, r *run) error {
 	losses, delays := r.Words("losses"), r.Words("delays")
@@ -89,41 +104,33 @@ func lossPoint(ctx context.Context, r *run, clean *verbsbench.Pair, loss, delay 
 		suffix = "-delay-" + delay
 	}
 	for _, op := range verbsbench.ParseOps(r.Words("series")) {
-		ratio, err := lossRatio(ctx, r, clean, lossy, op, x, suffix)
+		failed := 0.0
+		err := measureLoss(ctx, r, clean, lossy, op, x, suffix)
 		if errors.Is(err, verbsbench.ErrQPFailed) {
-			r.addExact(false, "at %s %% %s%s failed: %v", loss, op, suffix, err)
-			continue
-		}
-		if err != nil {
+			failed = 1
+		} else if err != nil {
 			return fmt.Errorf("%s at %s %%: %w", op, loss, err)
 		}
-		if x == lossTargetAt && delay == "0" {
-			r.atLeast(string(op)+" over lossless", ratio, lossTarget)
-		} else {
-			r.addNote(true, "at %s %% %s%s over lossless %.2f", loss, op, suffix, ratio)
-		}
+		r.Emit(bench.Row{Series: string(op) + suffix, X: x, XUnit: percent, Y: failed, YUnit: failedQPs})
 	}
 	return nil
 }
 
-// lossRatio measures one operation at a loss of x percent and returns the ratio to the lossless
-// stream.
-func lossRatio(ctx context.Context, r *run, clean, lossy *verbsbench.Pair, op verbsbench.Op, x float64, suffix string) (float64, error) {
+// measureLoss measures one operation at a loss of x percent, with the lossless stream as the
+// baseline.
+func measureLoss(ctx context.Context, r *run, clean, lossy *verbsbench.Pair, op verbsbench.Op, x float64, suffix string) error {
 	var set seriesSet
 	for _, side := range []struct {
 		series string
 		pair   *verbsbench.Pair
-	}{{string(op) + "-lossless" + suffix, clean}, {string(op) + suffix, lossy}} {
+	}{{string(op) + lossless + suffix, clean}, {string(op) + suffix, lossy}} {
 		s, err := side.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: r.Int("size"), Depth: r.Int("depth")})
 		if err != nil {
-			return 0, err
+			return err
 		}
 		defer s.Close(ctx)
 		set.addSeries(side.series, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
 	}
-	_, ratios, err := r.measurePoint(ctx, &set, bench.Point{X: x, XUnit: percent, YUnit: measure.MegabytesPerSec})
-	if err != nil {
-		return 0, err
-	}
-	return ratios[0], nil
+	_, err := r.measurePoint(ctx, &set, bench.Point{X: x, XUnit: percent, YUnit: measure.MegabytesPerSec})
+	return err
 }

@@ -3,6 +3,8 @@ package measure
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -61,13 +63,53 @@ func MedianRatio(target, baseline []float64) float64 {
 	return Median(ratios)
 }
 
+// Spread returns the largest of the figures of alternating rounds over the smallest. Of five
+// rounds or more, it leaves out one at each end. It returns 1 for fewer than two rounds, and
+// infinity if the smallest is 0.
+func Spread(rounds []float64) float64 {
+	s := slices.Sorted(slices.Values(rounds))
+	if len(s) >= 5 {
+		s = s[1 : len(s)-1]
+	}
+	if len(s) < 2 {
+		return 1
+	}
+	return s[len(s)-1] / s[0]
+}
+
 // Units of the figures that bench prints.
 const (
 	Bytes             = "B"          // payload of one message or packet
 	Microseconds      = "us"         // half a round trip, unless a row says otherwise
+	Milliseconds      = "ms"         // of an application's run
 	MegabytesPerSec   = "MB/s"       // payload only, 1 MB = 1e6 bytes
 	MessagesPerSecond = "messages/s" // completed messages
 )
+
+// IsTime reports whether unit is one of time, of which less is better: "us", "us on 8 ranks".
+func IsTime(unit string) bool {
+	first, _, _ := strings.Cut(unit, " ")
+	return first == Microseconds || first == Milliseconds
+}
+
+// FormatAt formats a value of an axis with its unit. Sizes have binary prefixes, and the unit
+// of a single item is singular.
+func FormatAt(x float64, unit string) string {
+	if unit == Bytes && x == math.Trunc(x) {
+		for _, p := range []struct {
+			name string
+			size float64
+		}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+			if x >= p.size && math.Mod(x, p.size) == 0 {
+				return strconv.FormatFloat(x/p.size, 'f', -1, 64) + " " + p.name
+			}
+		}
+	}
+	if x == 1 && len(unit) > len("us") { // not a unit of time
+		unit = strings.TrimSuffix(unit, "s")
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64) + " " + unit
+}
 
 // MBps returns the payload rate of n bytes in d, in MB/s, or 0 if d is not positive.
 func MBps(n int64, d time.Duration) float64 { return PerSecond(n, d) / 1e6 }

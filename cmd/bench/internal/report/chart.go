@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
 // Size of one chart in points. The charts of an experiment are stacked; the height of a bar
@@ -257,7 +258,7 @@ func (p *panel) sparseTicks() plot.ConstantTicks {
 	for i, x := range p.xs {
 		ticks[i].Value = x
 		if i%every == 0 {
-			ticks[i].Label = strings.ReplaceAll(formatX(x, p.xUnit), " "+p.xUnit, "")
+			ticks[i].Label = strings.ReplaceAll(measure.FormatAt(x, p.xUnit), " "+p.xUnit, "")
 		}
 	}
 	return ticks

@@ -9,12 +9,12 @@ import (
 
 func ExampleText() {
 	res := &bench.Result{
-		Experiment: &bench.Experiment{Name: "verbs-latency", Source: bench.Adapter, Claim: "RC is close to UDP."},
+		Experiment: &bench.Experiment{Name: "verbs-latency", Source: bench.Adapter},
 		Rows: []bench.Row{
 			{Series: "udp", X: 8, XUnit: "B", Y: 3, YUnit: "us"},
 			{Series: "rc-write", X: 8, XUnit: "B", Y: 3.6, YUnit: "us", Against: &bench.Against{Baseline: "udp", Ratio: 1.2}},
 		},
-		Verdict: bench.Verdict{Holds: true, Reason: "1.2 times is close"},
+		Outcomes: []bench.Outcome{{Source: bench.Adapter, Sentence: "RC is close to UDP.", Word: bench.Holds, Ours: "rc-write over udp at 8 B 1.20 (at most 1.4)"}},
 	}
 	fmt.Print(report.Text(res))
 	// Output:
@@ -30,6 +30,7 @@ func ExampleText() {
 	// n×: over udp in the same unit, measured in the same run
 	// a ratio is the median of the rounds' own ratios, which need not be the quotient of the median figures
 	//
-	// claim   RC is close to UDP.
-	// holds   yes: 1.2 times is close
+	// claim   RC is close to UDP. (the adapter itself)
+	//         -> holds: rc-write over udp at 8 B 1.20 (at most 1.4)
+	// verdict 1 holds
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,22 +26,15 @@ type record struct {
 	Set        bench.Settings  `json:"set,omitempty"`
 	Seconds    float64         `json:"seconds"`
 	Error      string          `json:"error,omitempty"`
-	Checks     []bench.Check   `json:"checks,omitempty"`
 	Machine    env.Fingerprint `json:"machine"`
 }
 
-// newRecord returns the record of a run. JSON has no infinite numbers: the checks that have one
-// lose figure and limit.
+// newRecord returns the record of a run.
 func newRecord(machine env.Fingerprint, res *bench.Result) record {
 	e := res.Experiment
 	r := record{
-		Experiment: e.Name, Source: e.Source, Claim: e.Claim, Quick: res.Quick, Set: res.Set,
-		Seconds: res.Elapsed.Seconds(), Checks: slices.Clone(res.Verdict.Checks), Machine: machine,
-	}
-	for i, c := range r.Checks {
-		if math.IsInf(c.Figure, 0) || math.IsNaN(c.Figure) {
-			r.Checks[i].Figure, r.Checks[i].Limit = 0, 0
-		}
+		Experiment: e.Name, Source: e.Source, Claim: e.Claim(), Quick: res.Quick, Set: res.Set,
+		Seconds: res.Elapsed.Seconds(), Machine: machine,
 	}
 	if res.Err != nil {
 		r.Error = res.Err.Error()
@@ -75,7 +67,8 @@ func readRecord(dir, name string) (r record, err error) {
 }
 
 // Load reads the results that Save wrote into dir, in the order of the registry, and the
-// machine that they were measured on. A result without a verdict and without an error in its
+// machine that they were measured on. The statements of today judge the saved figures. A result
+// without a verdict and without an error in its
 // NAME.json is returned as failed.
 func Load(dir string, registry *bench.Registry) ([]*bench.Result, env.Fingerprint, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
@@ -141,19 +134,21 @@ func loadResult(dir, name string, registry *bench.Registry) (*bench.Result, env.
 	case r.Error != "":
 		res.Err = errors.New(r.Error)
 	case verdict == nil:
-		res.Err, verdict = errUnfinished, &bench.VerdictLine{}
+		res.Err = errUnfinished
 	default:
-		res.Verdict = bench.Verdict{Holds: verdict.Holds, Reason: verdict.Reason, Checks: r.Checks}
+		res.Outcomes = verdict.Statements
 	}
 	found, err := registry.Find(name)
 	if err == nil && len(found) == 1 && found[0].Name == name {
 		res.Experiment = found[0]
-	} else { // the experiment of another version
-		claim := r.Claim
-		if verdict != nil {
-			claim = cmp.Or(claim, verdict.Claim)
+		if res.Err == nil {
+			res.Outcomes = res.Experiment.Judge(rows, res.Quick, res.Set)
 		}
-		res.Experiment = &bench.Experiment{Name: name, Source: cmp.Or(r.Source, bench.Adapter), Claim: claim}
+	} else { // the experiment of another version
+		res.Experiment = &bench.Experiment{Name: name, Source: cmp.Or(r.Source, bench.Adapter)}
+		for _, o := range res.Outcomes {
+			res.Experiment.Claims = append(res.Experiment.Claims, bench.Statement{Source: o.Source, Sentence: o.Sentence, Paper: o.Paper})
+		}
 	}
 	return res, r.Machine, nil
 }

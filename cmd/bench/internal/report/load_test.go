@@ -1,8 +1,8 @@
 package report
 
 import (
+	"context"
 	"encoding/csv"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +18,6 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	saved := result()
 	saved.Quick, saved.Set = true, bench.Settings{"sizes": "8"}
-	saved.Verdict.Checks = []bench.Check{{Description: "x 1.2 (at most 1.3)", Figure: 1.2, Limit: 1.3, Holds: true}}
 	require.NoError(t, Save(dir, machine, saved))
 	require.NoError(t, Save(dir, machine, failure()))
 	_, err := SavePage(dir, machine, nil)
@@ -28,8 +27,10 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, machine, on)
 	require.Len(t, results, 2)
-	saved.Experiment.Layer = 0 // of an experiment that there is not any more
-	require.Equal(t, saved, results[0])
+	require.Equal(t, saved.Rows, results[0].Rows)
+	require.Equal(t, saved.Outcomes, results[0].Outcomes, "of an experiment that there is not any more")
+	require.Equal(t, saved.Experiment.Claim(), results[0].Experiment.Claim())
+	require.Equal(t, saved.Set, results[0].Set)
 	require.EqualError(t, results[1].Err, "verbs-y: worker <rank 1> fell over")
 
 	// Files of a run that was cut short, and had no NAME.json, do as well.
@@ -48,15 +49,23 @@ func TestLoad(t *testing.T) {
 	require.ErrorContains(t, err, "verbs-x.jsonl: line 2: ")
 }
 
-// A check against nothing makes no file that cannot be read.
-func TestSaveInfinite(t *testing.T) {
+// The statements of today judge the figures of an earlier run.
+func TestLoadJudges(t *testing.T) {
 	dir := t.TempDir()
 	res := result()
-	res.Verdict.Checks = []bench.Check{{Description: "gain", Figure: math.Inf(1), Limit: 4, Holds: true}}
 	require.NoError(t, Save(dir, machine, res))
-	results, _, err := Load(dir, &bench.Registry{})
+	var g bench.Registry
+	e := *res.Experiment
+	e.Axes = []bench.Axis{{Name: "size", Unit: "B"}}
+	e.Run = func(context.Context, *bench.Run) error { return nil }
+	e.Claims = []bench.Statement{{
+		Sentence: "It is fast.", Paper: "7 GB/s",
+		Compare: bench.Value{Of: []string{"rc-write"}, Unit: "MB/s", At: bench.Everywhere("B"), Limit: bench.AtLeast(7000)},
+	}}
+	g.Register(&e)
+	results, _, err := Load(dir, &g)
 	require.NoError(t, err)
-	require.Equal(t, []bench.Check{{Description: "gain", Holds: true}}, results[0].Verdict.Checks)
+	require.Equal(t, "refuted because rc-write at 4 KiB, in MB/s 6300 (at least 7000)", results[0].Outcomes[0].String())
 }
 
 // The columns of the CSV file are the members of the JSON objects.

@@ -24,8 +24,9 @@ var pageHTML string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": formatNumber,
-	"place":  formatX,
+	"place":  measure.FormatAt,
 	"ratio":  formatRatio,
+	"mark":   markOfWord,
 }).Parse(pageHTML))
 
 // A section is one experiment on the page.
@@ -46,9 +47,9 @@ type figure struct {
 type mark string
 
 const (
-	holds   mark = "holds"
-	differs mark = "differs"
-	unclear mark = "unclear" // the quick run is inconclusive
+	holds   mark = "holds"   // a statement holds, and none is refuted
+	refuted mark = "refuted" // a statement is refuted
+	unclear mark = "unclear" // no statement was judged
 	failed  mark = "failed"
 	missing mark = "missing" // not run
 )
@@ -57,7 +58,7 @@ const (
 func (m mark) Word() string {
 	switch m {
 	case unclear:
-		return "not decided"
+		return "not judged"
 	case missing:
 		return "not run"
 	}
@@ -81,7 +82,8 @@ type page struct {
 	Busy      string // load average, if higher than the number of processors
 	Head      []headCell
 	Counts    map[mark]int
-	Claims    int
+	Claims    int // statements of all experiments
+	outcomes  []bench.Outcome
 	Sources   []source
 	Sections  []section
 	RatioNote string
@@ -93,7 +95,7 @@ type page struct {
 func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
 	p := page{
 		Machine: machine, Date: machine.Get("date"), Revision: machine.Get("revision"), Busy: highLoad(machine),
-		Head: headCells(results), Counts: map[mark]int{}, Claims: len(results), RatioNote: RatioNote,
+		Head: headCells(results), Counts: map[mark]int{}, RatioNote: RatioNote,
 	}
 	for _, res := range results {
 		charts, err := drawCharts(res.Rows)
@@ -103,20 +105,22 @@ func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
 		s := section{res, charts, markOf(res)}
 		p.Sections = append(p.Sections, s)
 		p.Counts[s.Mark]++
+		p.outcomes = append(p.outcomes, res.Outcomes...)
+		p.Claims += len(res.Experiment.Claims)
 	}
 	p.Sources = groupBySource(p.Sections)
 	return pageTemplate.Execute(w, p)
 }
 
-// Outcome returns the number of claims of each mark.
+// Outcome returns the number of statements of each outcome, and of experiments without any.
 func (p page) Outcome() string {
 	var parts []string
-	for _, of := range []struct {
-		mark
-		words string
-	}{{holds, "hold"}, {differs, "differ"}, {unclear, "not decided by quick runs"}, {failed, "failed"}, {missing, "not run"}} {
-		if n := p.Counts[of.mark]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, of.words))
+	if text := bench.Count(p.outcomes); text != "" {
+		parts = append(parts, text)
+	}
+	for _, m := range []mark{failed, missing} {
+		if n := p.Counts[m]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d experiments %s", n, m.Word()))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -205,19 +209,26 @@ func groupBySource(sections []section) (sources []source) {
 // ErrNotRun is the error of an experiment that has not run.
 var ErrNotRun = errors.New("not run")
 
-// markOf returns the mark of a result. A quick run near a limit is inconclusive.
+// markOf returns the mark of a result.
 func markOf(res *bench.Result) mark {
 	switch {
 	case errors.Is(res.Err, ErrNotRun):
 		return missing
 	case res.Err != nil:
 		return failed
-	case res.IsInconclusive():
-		return unclear
-	case res.Verdict.Holds:
-		return holds
 	}
-	return differs
+	return markOfWord(bench.Verdict(res.Outcomes))
+}
+
+// markOfWord returns the mark of an outcome.
+func markOfWord(word bench.Word) mark {
+	switch word {
+	case bench.Refuted:
+		return refuted
+	case bench.NotReached, bench.NotJudged:
+		return unclear
+	}
+	return holds
 }
 
 // inlineSVG strips the XML prolog from an SVG document. The SVG is drawn by this package, which
@@ -253,31 +264,11 @@ func (s section) figureNumber() (n int, letter string) {
 	return n, rest
 }
 
-// Reported returns the result that the paper reports for the figure.
-func (s section) Reported() string {
-	if p := s.Experiment.Paper(); p != nil {
-		return p.Results[s.Experiment.Source]
-	}
-	return ""
-}
+// Reported returns the results that the paper reports for the figure.
+func (s section) Reported() string { return s.Experiment.Reported() }
 
-// Decisive returns the description of the deciding check.
-func (s section) Decisive() string {
-	if c := s.Verdict.Decisive(); c != nil && s.Err == nil {
-		return c.Description
-	}
-	return ""
-}
-
-// NotHolding returns the descriptions of the checks that do not hold.
-func (s section) NotHolding() (list []string) {
-	for _, c := range s.Verdict.Checks {
-		if !c.Holds {
-			list = append(list, c.Description)
-		}
-	}
-	return list
-}
+// Counts returns the number of statements of each outcome.
+func (s section) Counts() string { return bench.Count(s.Outcomes) }
 
 // Files reports whether Save wrote data files of the section.
 func (s section) Files() bool { return len(s.Rows) > 0 }

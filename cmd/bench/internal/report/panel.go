@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
 // panelSeries is the maximum number of series of a chart, including the baselines. More series
@@ -142,7 +143,7 @@ func (p *panel) isBars() bool { return len(p.xs) == 1 }
 func (p *panel) chartTitle() string {
 	title := p.yUnit
 	if p.isBars() {
-		title += " at " + formatX(p.xs[0], p.xUnit)
+		title += " at " + measure.FormatAt(p.xs[0], p.xUnit)
 	} else {
 		title += " over " + p.xUnit
 	}
@@ -206,8 +207,8 @@ func (p *panel) describeSteepest(series []string) string {
 		}
 		if text == "" || change > most {
 			most = change
-			text = fmt.Sprintf("%s changes most: %s at %s, %s at %s.", s, formatQuantity(first.Y, p.yUnit), formatX(first.X, p.xUnit),
-				formatQuantity(last.Y, p.yUnit), formatX(last.X, p.xUnit))
+			text = fmt.Sprintf("%s changes most: %s at %s, %s at %s.", s, formatQuantity(first.Y, p.yUnit), measure.FormatAt(first.X, p.xUnit),
+				formatQuantity(last.Y, p.yUnit), measure.FormatAt(last.X, p.xUnit))
 		}
 	}
 	return text
@@ -231,6 +232,9 @@ type cell struct {
 func groupRows(rows []bench.Row) []*group {
 	var all []*group
 	for _, r := range rows {
+		if r.Absent != "" {
+			continue
+		}
 		i := slices.IndexFunc(all, func(g *group) bool { return g.xUnit == r.XUnit && g.yUnit == r.YUnit })
 		if i < 0 {
 			i = len(all)

@@ -38,14 +38,21 @@ func result() *bench.Result {
 		rows[i].Experiment = "verbs-x"
 	}
 	return &bench.Result{
-		Experiment: &bench.Experiment{Name: "verbs-x", Source: "RCUD fig. 8", Claim: "RC & UD are <even>.", Layer: bench.LayerVerbs},
-		Rows:       rows, Verdict: bench.Verdict{Holds: true, Reason: "0.9 × is enough"}, Elapsed: 1234 * time.Millisecond,
+		Experiment: &bench.Experiment{
+			Name: "verbs-x", Source: "RCUD fig. 8", Layer: bench.LayerVerbs,
+			Claims: []bench.Statement{{
+				Sentence: "RC & UD are <even>.", Paper: "UD equal up to one MTU",
+				Compare: bench.Value{Of: []string{"rc-write"}, Unit: "MB/s", At: bench.Everywhere("B"), Limit: bench.AtLeast(6000)},
+			}},
+		},
+		Rows: rows, Elapsed: 1234 * time.Millisecond,
+		Outcomes: []bench.Outcome{{Source: "RCUD fig. 8", Sentence: "RC & UD are <even>.", Paper: "UD equal up to one MTU", Word: bench.Reproduced, Ours: "0.9 × is enough"}},
 	}
 }
 
 func failure() *bench.Result {
 	return &bench.Result{
-		Experiment: &bench.Experiment{Name: "verbs-y", Source: bench.Adapter, Claim: "It runs.", Layer: bench.LayerVerbs},
+		Experiment: &bench.Experiment{Name: "verbs-y", Source: bench.Adapter, Layer: bench.LayerVerbs},
 		Err:        errors.New("verbs-y: worker <rank 1> fell over"),
 	}
 }
@@ -58,28 +65,26 @@ func TestText(t *testing.T) {
 	require.Regexp(t, `us +│ rc-write │ rc-read`, text)
 	require.Regexp(t, `1 MiB +│ +10489 │ +10492`, text)
 	require.Contains(t, text, "n×: over udp in the same unit, measured in the same run\n"+RatioNote)
-	require.Contains(t, text, "claim   RC & UD are <even>.\nholds   yes: 0.9 × is enough\n")
+	require.Contains(t, text, "claim   RC & UD are <even>. (RCUD fig. 8: UD equal up to one MTU)\n        -> reproduced: 0.9 × is enough\nverdict 1 reproduced\n")
 
 	res := result()
-	res.Verdict.Holds = false
-	require.Contains(t, Text(res), "holds   no: ")
-	res.Quick, res.Verdict.Checks = true, []bench.Check{{Description: "x", Figure: 1.1, Limit: 1}}
-	require.Contains(t, Text(res), "holds   not decided by a quick run: ")
-	res.Verdict.Checks[0].Figure = 2
-	require.Contains(t, Text(res), "holds   no: ")
+	res.Rows = append(res.Rows, bench.Row{Series: "openmpi", Absent: "not installed"})
+	res.Outcomes[0].Word, res.Outcomes[0].Reason = bench.Refuted, "it has no cache"
+	require.Contains(t, Text(res), "\nopenmpi: not installed\n")
+	require.Contains(t, Text(res), "        -> refuted because 0.9 × is enough: it has no cache\nverdict 1 refuted\n")
 	require.Contains(t, Text(failure()), "FAILED  verbs-y: worker <rank 1> fell over")
 }
 
 func TestDetails(t *testing.T) {
 	res := result()
-	res.Verdict.Remarks = []string{"Open MPI is not installed"}
-	res.Verdict.Checks = []bench.Check{{Description: "memory 5000 bytes (at most 4096)", Figure: 5000, Limit: 4096, Exact: true}, {Description: "slow"}}
+	res.Rows = append(res.Rows, bench.Row{Series: "openmpi", Absent: "not installed"})
+	res.Outcomes = []bench.Outcome{{Word: bench.Refuted, Ours: "memory 5000 bytes (at most 4096)", Exact: true}, {Word: bench.Refuted, Ours: "slow"}}
 	text := Details(machine, []*bench.Result{res, failure()})
 	require.Regexp(t, `(?m)^│ verbs-x +│$`, text)
 	require.Regexp(t, `udp +│ 4 KiB +│ 7000 +│ MB/s +│ 6500 +│ 7100 +│ 7100 +│`, text)
 	require.Regexp(t, `rc-write +│ 4 KiB +│ 6300 +│ MB/s +│ +│ +│ +│ 0.90× udp`, text)
 	require.Contains(t, text, "go go1.26, cpu")
-	require.Contains(t, text, "\nFAILED  verbs-x: memory 5000 bytes (at most 4096)\nOpen MPI is not installed\n")
+	require.Contains(t, text, "\nFAILED  verbs-x: memory 5000 bytes (at most 4096)\nopenmpi: not installed\n")
 	require.Contains(t, text, "\nFAILED  verbs-y: worker <rank 1> fell over\n")
 	require.NotContains(t, text, "slow", "quick runs do not judge speed")
 	require.Equal(t, 1, strings.Count(text, RatioNote))
@@ -95,15 +100,15 @@ func TestNumbers(t *testing.T) {
 	require.Equal(t, "0.015×", formatRatio(0.01501))
 	require.Equal(t, "6.67×", formatRatio(6.667))
 	for want, x := range map[string]float64{"8 B": 8, "1000 B": 1000, "4 KiB": 4096, "1 MiB": 1 << 20, "1 GiB": 1 << 30, "1025 B": 1025} {
-		require.Equal(t, want, formatX(x, "B"))
+		require.Equal(t, want, measure.FormatAt(x, "B"))
 	}
-	require.Equal(t, "10000 QPs", formatX(10000, "QPs"))
-	require.Equal(t, "1 request", formatX(1, "requests"))
-	require.Equal(t, "1 queue pair", formatX(1, "queue pairs"))
-	require.Equal(t, "1.5 requests", formatX(1.5, "requests"))
-	require.Equal(t, "1 us", formatX(1, "us"))
-	require.Equal(t, "1 B", formatX(1, "B"))
-	require.Equal(t, "0.5 %", formatX(0.5, "%"))
+	require.Equal(t, "10000 QPs", measure.FormatAt(10000, "QPs"))
+	require.Equal(t, "1 request", measure.FormatAt(1, "requests"))
+	require.Equal(t, "1 queue pair", measure.FormatAt(1, "queue pairs"))
+	require.Equal(t, "1.5 requests", measure.FormatAt(1.5, "requests"))
+	require.Equal(t, "1 us", measure.FormatAt(1, "us"))
+	require.Equal(t, "1 B", measure.FormatAt(1, "B"))
+	require.Equal(t, "0.5 %", measure.FormatAt(0.5, "%"))
 }
 
 // texts are the words in an SVG document, which must be well-formed.
@@ -201,7 +206,7 @@ func TestPage(t *testing.T) {
 	}
 	require.Equal(t, 3, svgs)
 	require.Equal(t, 2, headings, "one an experiment")
-	for _, id := range []string{"verbs-x", "verbs-y", "source-RCUD", "source-ours", "differing", "all"} {
+	for _, id := range []string{"verbs-x", "verbs-y", "source-RCUD", "source-ours", "refuted", "all"} {
 		require.True(t, ids[id], id)
 	}
 	for href := range links {
@@ -209,8 +214,8 @@ func TestPage(t *testing.T) {
 		require.True(t, isID && ids[target] || files[href], href)
 	}
 	require.Equal(t, 2+2*2+1+len(result().Rows), rows)
-	for _, want := range []string{`<fast> & "new"`, "RC & UD are <even>.", "0.9 × is enough", "holds", "worker <rank 1> fell over", "0.90× udp", "1.2s",
-		"writes of 64 KiB", "1 hold, 1 failed", "UD equal up to one MTU, slower above", "rc-write changes most: 3.01 us at 1 B, 10489 us at 1 MiB.",
+	for _, want := range []string{`<fast> & "new"`, "RC & UD are <even>.", "0.9 × is enough", "reproduced", "worker <rank 1> fell over", "0.90× udp", "1.2s",
+		"writes of 64 KiB", "1 reproduced, 1 experiments failed", "UD equal up to one MTU", "rc-write changes most: 3.01 us at 1 B, 10489 us at 1 MiB.",
 		"bench run verbs-x"} {
 		require.Contains(t, text.String(), want)
 	}
@@ -226,7 +231,8 @@ func TestSave(t *testing.T) {
 	var row bench.Row
 	require.NoError(t, json.Unmarshal(all[0], &row))
 	require.Equal(t, result().Rows[0], row)
-	require.JSONEq(t, `{"experiment":"verbs-x","claim":"RC & UD are <even>.","holds":true,"why":"0.9 × is enough"}`, string(all[len(all)-1]))
+	require.JSONEq(t, `{"experiment":"verbs-x","claim":"RC & UD are <even>.","holds":true,"statements":[{"source":"RCUD fig. 8",
+		"sentence":"RC & UD are <even>.","paper":"UD equal up to one MTU","outcome":"reproduced","ours":"0.9 × is enough"}]}`, string(all[len(all)-1]))
 	text, err := os.ReadFile(filepath.Join(dir, "verbs-x.txt"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "go go1.26")

@@ -33,9 +33,9 @@ func WriteJSON(w io.Writer, res *bench.Result) error {
 func WriteVerdict(w io.Writer, res *bench.Result) error {
 	return json.NewEncoder(w).Encode(bench.VerdictLine{
 		Experiment: res.Experiment.Name,
-		Claim:      res.Experiment.Claim,
-		Holds:      res.Verdict.Holds,
-		Reason:     res.Verdict.Reason,
+		Claim:      res.Experiment.Claim(),
+		Holds:      bench.Verdict(res.Outcomes) == bench.Holds,
+		Statements: res.Outcomes,
 	})
 }
 
@@ -136,6 +136,9 @@ func WriteCSV(w io.Writer, rows []bench.Row) error {
 	lines := [][]string{csvHeader}
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	for _, r := range rows {
+		if r.Absent != "" {
+			continue
+		}
 		line := make([]string, len(csvHeader))
 		copy(line, []string{r.Experiment, r.Series, number(r.X), r.XUnit, number(r.Y), r.YUnit})
 		if r.Stats != nil {

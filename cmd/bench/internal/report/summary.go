@@ -257,14 +257,16 @@ func (f figures) checkLines(room int) []string {
 	return lines
 }
 
-// Failures returns the error of a result and its exact checks that do not hold, each with the
+// Failures returns the error of a result and its exact statements that are refuted, each with the
 // name of the experiment.
 func Failures(res *bench.Result) (list []string) {
 	if res.Err != nil {
 		return []string{res.Err.Error()} // begins with the name
 	}
-	for _, check := range res.Verdict.FailedChecks() {
-		list = append(list, res.Experiment.Name+": "+check)
+	for _, o := range res.Outcomes {
+		if o.Exact && o.Word == bench.Refuted {
+			list = append(list, res.Experiment.Name+": "+o.Ours)
+		}
 	}
 	return list
 }

@@ -127,8 +127,8 @@ func TestSummaryMissing(t *testing.T) {
 func TestSummaryFailures(t *testing.T) {
 	results := screenResults(1, 1)
 	results[1].Err, results[1].Rows = errors.New("layers-stream: mpi-shared: wrong data:\nbyte 3 of 64"), nil
-	results[4].Verdict.Checks = []bench.Check{{Description: "memory of a queue pair 5000 bytes (at most 4096)", Figure: 5000, Limit: 4096, Exact: true}}
-	results[0].Verdict.Checks = []bench.Check{{Description: "too slow", Figure: 2, Limit: 1}}
+	results[4].Outcomes = []bench.Outcome{{Word: bench.Refuted, Ours: "memory of a queue pair 5000 bytes (at most 4096)", Exact: true}}
+	results[0].Outcomes = []bench.Outcome{{Word: bench.Refuted, Ours: "too slow"}}
 	text := Screen{Results: results}.Summary()
 	require.Contains(t, text, "        RDMA writes of 64 KiB         FAILED, see below\n")
 	require.Contains(t, text, "FAILED  layers-stream: mpi-shared: wrong data: byte 3 of 64\nFAILED  verbs-qps: memory of a queue pair 5000 bytes (at most 4096)")

@@ -14,7 +14,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// Text returns the tables of a result, the claim and the verdict.
+// Text returns the tables of a result, the series that are missing, and the statements with their
+// outcomes.
 func Text(res *bench.Result) string {
 	var b strings.Builder
 	e := res.Experiment
@@ -25,24 +26,39 @@ func Text(res *bench.Result) string {
 	if notes := baselineNotes(res.Rows); notes != "" {
 		fmt.Fprintf(&b, "\n%s\n", notes)
 	}
+	if absent := absenceLines(res.Rows); absent != "" {
+		fmt.Fprintf(&b, "\n%s", absent)
+	}
 	fmt.Fprintf(&b, "\n%s\n", outcome(res))
 	return b.String()
 }
 
-// outcome returns the claim and the verdict, or the error. A quick run does not decide near a
-// limit.
+// outcome returns the outcome of each statement, or the error.
 func outcome(res *bench.Result) string {
 	if res.Err != nil {
 		return "FAILED  " + res.Err.Error()
 	}
-	holds := "no"
-	switch {
-	case res.IsInconclusive():
-		holds = "not decided by a quick run"
-	case res.Verdict.Holds:
-		holds = "yes"
+	var lines []string
+	for _, o := range res.Outcomes {
+		place := o.Source
+		if o.Paper != "" {
+			place += ": " + o.Paper
+		}
+		lines = append(lines, Wrap(fmt.Sprintf("%s (%s)", o.Sentence, place), "claim   ", "        ", screenWidth, 8)...)
+		lines = append(lines, Wrap(o.String(), "        -> ", "           ", screenWidth, 8)...)
 	}
-	return fmt.Sprintf("claim   %s\nholds   %s: %s", res.Experiment.Claim, holds, res.Verdict.Reason)
+	return strings.Join(append(lines, "verdict "+bench.Count(res.Outcomes)), "\n")
+}
+
+// absenceLines returns a line for each series that could not be measured, with the reason.
+func absenceLines(rows []bench.Row) string {
+	var b strings.Builder
+	for _, r := range rows {
+		if r.Absent != "" {
+			fmt.Fprintf(&b, "%s: %s\n", r.Series, r.Absent)
+		}
+	}
+	return b.String()
 }
 
 // baselineNotes returns a note that names the baselines of the ratios in the tables.
@@ -89,7 +105,7 @@ func (g *group) renderTable() string {
 	if len(g.series) > len(g.xs) {
 		head := table.Row{g.yUnit}
 		for _, x := range g.xs {
-			head = append(head, formatX(x, g.xUnit))
+			head = append(head, measure.FormatAt(x, g.xUnit))
 		}
 		t.AppendHeader(head)
 		for _, s := range g.series {
@@ -108,7 +124,7 @@ func (g *group) renderTable() string {
 	}
 	t.AppendHeader(head)
 	for _, x := range g.xs {
-		line := table.Row{formatX(x, g.xUnit)}
+		line := table.Row{measure.FormatAt(x, g.xUnit)}
 		for _, s := range g.series {
 			line = append(line, g.formatCell(s, x))
 		}
@@ -141,9 +157,7 @@ func Details(machine env.Fingerprint, results []*bench.Result) string {
 		for _, failure := range Failures(res) {
 			fmt.Fprintf(&b, "FAILED  %s\n", failure)
 		}
-		for _, remark := range res.Verdict.Remarks {
-			fmt.Fprintf(&b, "%s\n", remark)
-		}
+		b.WriteString(absenceLines(res.Rows))
 	}
 	return b.String()
 }
@@ -155,7 +169,10 @@ func detailTable(res *bench.Result) string {
 	t.AppendHeader(table.Row{"series", "at", "figure", "unit", "min", "p99", "max", "ratio"})
 	ratios := false
 	for _, r := range res.Rows {
-		line := table.Row{r.Series, formatX(r.X, r.XUnit), formatNumber(r.Y), r.YUnit, "", "", "", ""}
+		if r.Absent != "" {
+			continue
+		}
+		line := table.Row{r.Series, measure.FormatAt(r.X, r.XUnit), formatNumber(r.Y), r.YUnit, "", "", "", ""}
 		if r.Stats != nil {
 			line[4], line[5], line[6] = formatNumber(r.Min), formatNumber(r.P99), formatNumber(r.Max)
 		}
@@ -185,25 +202,6 @@ func formatNumber(v float64) string {
 	default:
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
-}
-
-// formatX formats an x value with its unit. Sizes have binary prefixes, and the unit of a
-// single item is singular.
-func formatX(x float64, unit string) string {
-	if unit == measure.Bytes && x == math.Trunc(x) {
-		for _, p := range []struct {
-			name string
-			size float64
-		}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-			if x >= p.size && math.Mod(x, p.size) == 0 {
-				return strconv.FormatFloat(x/p.size, 'f', -1, 64) + " " + p.name
-			}
-		}
-	}
-	if x == 1 && len(unit) > len("us") { // not a unit of time
-		unit = strings.TrimSuffix(unit, "s")
-	}
-	return strconv.FormatFloat(x, 'g', -1, 64) + " " + unit
 }
 
 // formatRatio formats a ratio with two decimals, or with two significant digits below 0.1.

@@ -1,0 +1,174 @@
+package bench
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+)
+
+// row returns a row of a time over a size, whose figure is the median of the rounds.
+func row(series string, x float64, rounds ...float64) Row {
+	return Row{Series: series, X: x, XUnit: measure.Bytes, Y: measure.Median(rounds), YUnit: measure.Microseconds, Rounds: rounds}
+}
+
+// overTCP is the ratio of the comparisons below.
+func overTCP(at Points, most float64) Ratio {
+	return Ratio{Of: []string{"rdma"}, Over: []string{"tcp", "openmpi"}, Unit: measure.Microseconds, At: at, Limit: AtMost(most)}
+}
+
+func TestOutcomes(t *testing.T) {
+	paper := Statement{Sentence: "RDMA takes half as long.", Paper: "50 %", Number: 0.5, Compare: overTCP(At(8, measure.Bytes), 0.5), Because: "both poll"}
+	own := paper
+	own.Source = Adapter
+	absent := Row{Series: "openmpi", Absent: "not installed (Debian: openmpi-bin)"}
+	for want, c := range map[string]struct {
+		rows  []Row
+		own   bool
+		quick bool
+	}{
+		"reproduced: rdma over tcp at 8 B 0.40 (at most 0.5)": {rows: []Row{row("rdma", 8, 4), row("tcp", 8, 10), row("openmpi", 8, 12)}},
+		"holds: rdma over tcp at 8 B 0.40 (at most 0.5)":      {rows: []Row{row("rdma", 8, 4), row("tcp", 8, 10), row("openmpi", 8, 12)}, own: true},
+		"beyond: rdma over tcp at 8 B 0.10 (at most 0.5)":     {rows: []Row{row("rdma", 8, 1), row("tcp", 8, 10), row("openmpi", 8, 12)}},
+		"refuted because rdma over openmpi at 8 B 0.89 (at most 0.5): both poll": {
+			rows: []Row{row("rdma", 8, 4), row("tcp", 8, 10), row("openmpi", 8, 4.5)}},
+		"refuted because rdma over tcp at 8 B 0.80 (at most 0.5): both poll": { // one figure refutes
+			rows: []Row{row("rdma", 8, 8), row("tcp", 8, 10), absent}},
+		"not judged (openmpi: not installed (Debian: openmpi-bin)); measured: rdma over tcp at 8 B 0.40 (at most 0.5)": {
+			rows: []Row{row("rdma", 8, 4), row("tcp", 8, 10), absent}},
+		"not reached (openmpi in us was not measured at 8 B); measured: rdma over tcp at 8 B 0.40 (at most 0.5)": {
+			rows: []Row{row("rdma", 8, 4), row("tcp", 8, 10)}},
+		"not reached (rdma in us was not measured at 8 B)": {
+			rows: []Row{row("rdma", 64, 4), row("tcp", 64, 10)}},
+		"not judged (a quick run does not decide near the limit); measured: rdma over tcp at 8 B 0.45 (at most 0.5)": {
+			rows: []Row{row("rdma", 8, 4.5), row("tcp", 8, 10), row("openmpi", 8, 12)}, quick: true},
+		"not judged (a quick run does not decide near the limit); measured: rdma over tcp at 8 B 0.55 (at most 0.5)": {
+			rows: []Row{row("rdma", 8, 5.5), row("tcp", 8, 10), row("openmpi", 8, 12)}, quick: true},
+		"refuted because rdma over tcp at 8 B 0.70 (at most 0.5): both poll": {
+			rows: []Row{row("rdma", 8, 7), row("tcp", 8, 10), row("openmpi", 8, 12)}, quick: true},
+		"refuted because rdma over tcp at 8 B 0.504 (at most 0.5): both poll": {
+			rows: []Row{row("rdma", 8, 5.04), row("tcp", 8, 10), row("openmpi", 8, 12)}},
+	} {
+		s := paper
+		if c.own {
+			s = own
+		}
+		e := Experiment{Name: "x", Source: "IWARP fig. 4a", Claims: []Statement{s}}
+		require.Equal(t, want, e.Judge(c.rows, c.quick, nil)[0].String())
+	}
+}
+
+// Every comparison is refuted by a figure beyond its limit, at each of its points.
+func TestComparisons(t *testing.T) {
+	rows := []Row{row("a", 1, 10), row("a", 2, 20), row("a", 4, 30), row("b", 1, 10), row("b", 2, 19), row("b", 4, 15)}
+	all := Everywhere(measure.Bytes)
+	a, b, us := []string{"a"}, []string{"b"}, measure.Microseconds
+	for want, c := range map[string]Comparison{
+		"reproduced: a over b at 4 B 2.00 (at most 2)":                             Ratio{Of: a, Over: b, Unit: us, At: all, Limit: AtMost(2)},
+		"refuted because a over b at 4 B 2.00 (at most 1.5)":                       Ratio{Of: a, Over: b, Unit: us, At: all, Limit: AtMost(1.5)},
+		"refuted because a over b at 1 B 1.00 (at least 1.01)":                     Ratio{Of: a, Over: b, Unit: us, At: Between(1, 2, measure.Bytes), Limit: AtLeast(1.01)},
+		"reproduced: peak of a (at 4 B) over that of b (at 2 B) 1.58 (at least 1)": Ratio{Of: a, Over: b, Unit: us, At: all, Peak: true, Limit: AtLeast(1)},
+		"refuted because a at 4 B, in us 30.0 (at most 20)":                        Value{Of: a, Unit: us, At: all, Limit: AtMost(20)},
+		"refuted because a minus b at 4 B, in us 15.0 (at most 0)":                 Value{Of: a, Minus: "b", Unit: us, At: all, Limit: AtMost(0)},
+		"refuted because larger over smaller of b and a at 4 B 2.00 (at most 1.5)": Alike{Series: []string{"b", "a"}, Unit: us, At: all, Limit: AtMost(1.5)},
+		"refuted because a at 4 B over that at 1 B 3.00 (at most 2)":               Growth{Of: a, Unit: us, At: all, Limit: AtMost(2)},
+		"refuted because b at 4 B over that at 2 B 0.79 (at least 1)":              Growth{Of: b, Unit: us, At: all, Step: true, Limit: AtLeast(1)},
+		"reproduced: a over b at 4 B over that at 1 B 2.00 (at least 2)":           Growth{Of: a, Over: "b", Unit: us, At: all, Limit: AtLeast(2)},
+		"refuted because b at 2 B over that at 1 B 1.90 (at most 1.1)":             Flat{Of: b, Unit: us, At: all, Limit: AtMost(1.1)},
+		"refuted because b at 1 B, in us 10.0 (at most 9)":                         All{Value{Of: a, Unit: us, At: all, Limit: AtMost(30)}, Value{Of: b, Unit: us, At: At(1, measure.Bytes), Limit: AtMost(9)}},
+		"refuted because b at 2 B, in us 19.0 (8 to 9)":                            Value{Of: b, Unit: us, At: all, Limit: Within(8, 9)},
+		"not reached (a was measured at one point only)":                           Growth{Of: a, Unit: us, At: At(2, measure.Bytes), Limit: AtMost(2)},
+		"not reached (b was measured at one point only)":                           Flat{Of: b, Unit: us, At: At(2, measure.Bytes), Limit: AtMost(2)},
+		"not reached (a in ms was not measured from 3 B)":                          Value{Of: a, Unit: "ms", At: From(3, measure.Bytes), Limit: AtMost(20)},
+	} {
+		s := Statement{Sentence: "It is so.", Compare: c}
+		require.Equal(t, want, s.judgeRows(rows, false).String(), c.String())
+	}
+}
+
+// A comparator that is slow in half of its rounds, or far off its own best, decides nothing.
+func TestNoise(t *testing.T) {
+	ctx := context.Background()
+	turn := 0
+	stub := func(context.Context) (float64, error) { // slow in half of the rounds
+		turn++
+		return []float64{10, 25}[turn%2], nil
+	}
+	subject := func(context.Context) (float64, error) { return 4, nil }
+	for _, n := range []int{3, 4, 7, 9} {
+		v, err := measure.Alternate(ctx, n, stub, subject)
+		require.NoError(t, err)
+		rows := []Row{row("tcp", 8, v[0]...), row("openmpi", 8, 12), row("rdma", 8, v[1]...)}
+		for _, most := range []float64{0.5, 0.1} { // which would hold, and which would not
+			s := Statement{Sentence: "RDMA is faster.", Compare: Ratio{Of: []string{"rdma"}, Over: []string{"tcp"}, Unit: measure.Microseconds, At: At(8, measure.Bytes), Limit: AtMost(most)}}
+			o := s.judgeRows(rows, false)
+			require.Equal(t, NotJudged, o.Word)
+			require.Equal(t, "noise: the rounds of tcp at 8 B spread 2.5", o.Reason)
+			require.False(t, o.IsPass())
+		}
+	}
+
+	// One slow round of many is no noise, and neither is a noisy subject.
+	quiet := []Row{row("tcp", 8, 10, 10, 11, 10, 90), row("rdma", 8, 4, 9, 4)}
+	require.Empty(t, figures(quiet).noiseOf(quiet[0]))
+	// All rounds of a point were slow: a longer message took less time.
+	slow := []Row{row("tcp", 8, 546), row("tcp", 64, 86), row("tcp", 4096, 90)}
+	require.Equal(t, "tcp at 8 B is 6.3 times off its own best of the run (at 64 B)", figures(slow).noiseOf(slow[0]))
+	require.Empty(t, figures(slow).noiseOf(slow[1]))
+	// One good round of many: the others are off.
+	bimodal := row("tcp", 8, 30, 30, 31, 30, 12)
+	require.Equal(t, "tcp at 8 B is 2.5 times off its own best of the run (at 8 B)", figures{bimodal}.noiseOf(bimodal))
+	streams := []Row{row("tcp", 65536, 5209), row("tcp", 1<<20, 643), row("tcp", 64, 30)}
+	for i := range streams {
+		streams[i].YUnit = measure.MegabytesPerSec
+	}
+	require.Equal(t, "tcp at 1 MiB is 8.1 times off its own best of the run (at 64 KiB)", figures(streams).noiseOf(streams[1]))
+	require.Empty(t, figures(streams).noiseOf(streams[2]), "short messages have less bandwidth")
+}
+
+// A claim about the default of a parameter is not judged with another value.
+func TestOtherClaim(t *testing.T) {
+	e := sample("x")
+	e.Params[0].OfClaim = true
+	rows := []Row{row("one", 8, 1)}
+	require.Equal(t, Holds, e.Judge(rows, false, nil)[0].Word)
+	require.Equal(t, Holds, e.Judge(rows, false, Settings{"size": "64"})[0].Word)
+	o := e.Judge(rows, false, Settings{"size": "4K"})[0]
+	require.Equal(t, NotJudged, o.Word)
+	require.Equal(t, "size=4K, and the claim is about 64", o.Reason)
+	require.Equal(t, NotJudged, e.Judge(rows, true, nil)[0].Word, "the quick default differs")
+}
+
+func TestVerdict(t *testing.T) {
+	of := func(words ...Word) (list []Outcome) {
+		for _, w := range words {
+			list = append(list, Outcome{Word: w})
+		}
+		return list
+	}
+	require.Equal(t, NotJudged, Verdict(nil))
+	require.Equal(t, Holds, Verdict(of(NotReached, Beyond)))
+	require.Equal(t, Refuted, Verdict(of(Reproduced, Refuted)))
+	require.Equal(t, NotJudged, Verdict(of(NotReached, NotJudged)))
+	require.Equal(t, "2 reproduced, 1 refuted, 1 not judged", Count(of(Refuted, Reproduced, NotJudged, Reproduced)))
+}
+
+// A figure that misses its limit by little has enough digits.
+func TestLimitFormat(t *testing.T) {
+	for _, c := range []struct {
+		l      Limit
+		figure float64
+		want   string
+	}{
+		{AtMost(1.05), 1.05, "1.05"}, {AtMost(1.05), 1.05019, "1.0502"}, {AtMost(1.05), 1.0509, "1.051"}, {AtLeast(1), 0.9978, "0.998"},
+		{AtMost(4096), 4096.4, "4096.4"}, {AtMost(0), 16, "16.0"}, {AtLeast(3), 12.34, "12.3"},
+	} {
+		require.Equal(t, c.want, c.l.formatFigure(c.figure))
+	}
+	require.False(t, AtMost(0).isNear(0.1, QuickBand))
+	require.Positive(t, AtMost(0).missBy(1))
+	require.Negative(t, AtMost(math.Inf(1)).missBy(1))
+}

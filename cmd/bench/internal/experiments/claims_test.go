@@ -1,0 +1,130 @@
+package experiments
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+)
+
+// readTables reads the rows of testdata/reproduced.txt by experiment.
+func readTables(t *testing.T) map[string][]bench.Row {
+	t.Helper()
+	text, err := os.ReadFile("testdata/reproduced.txt")
+	require.NoError(t, err)
+	rows := map[string][]bench.Row{}
+	var experiment string
+	var unit, axis string
+	var xs []float64
+	numbers := func(words []string) (list []float64) {
+		for _, w := range words {
+			v, err := strconv.ParseFloat(w, 64)
+			require.NoError(t, err, w)
+			list = append(list, v)
+		}
+		return list
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0 || words[0] == "#":
+		case words[0] == "experiment":
+			experiment = words[1]
+		case strings.Contains(line, "|"):
+			parts := strings.Split(strings.TrimPrefix(line, "table "), "|")
+			unit, axis, xs = strings.TrimSpace(parts[0]), strings.TrimSpace(parts[1]), numbers(strings.Fields(parts[2]))
+		default:
+			ys := numbers(words[1:])
+			require.True(t, len(ys) <= len(xs), line)
+			for i, x := range xs {
+				rows[experiment] = append(rows[experiment], bench.Row{
+					Experiment: experiment, Series: words[0], X: x, XUnit: axis, Y: ys[min(i, len(ys)-1)], YUnit: unit,
+				})
+			}
+		}
+	}
+	return rows
+}
+
+// TestClaimsCanHold feeds every experiment figures that reproduce its claims.
+func TestClaimsCanHold(t *testing.T) {
+	rows := readTables(t)
+	for _, e := range bench.Default.All() {
+		for _, o := range e.Judge(rows[e.Name], false, nil) {
+			require.True(t, o.IsPass(), "%s: %s\n%v", e.Name, o.Sentence, o)
+			require.NotEmpty(t, o.Checks, o.Sentence)
+		}
+		delete(rows, e.Name)
+	}
+	require.Empty(t, rows, "of no experiment")
+}
+
+// TestClaimsCanFail feeds every experiment adverse figures: each check of each statement must
+// miss its limit, and refute the statement, with one figure changed.
+func TestClaimsCanFail(t *testing.T) {
+	rows := readTables(t)
+	statements, checks := 0, 0
+	for _, e := range bench.Default.All() {
+		failed := make([]map[int]bool, len(e.Claims)) // checks that a change refuted, by statement
+		for k := range rows[e.Name] {
+			for _, change := range []func(float64) float64{
+				func(y float64) float64 { return 1000*y + 1 },
+				func(y float64) float64 { return y / 1000 },
+			} {
+				adverse := slices.Clone(rows[e.Name])
+				adverse[k].Y = change(adverse[k].Y)
+				for i, o := range e.Judge(adverse, false, nil) {
+					if failed[i] == nil {
+						failed[i] = map[int]bool{}
+					}
+					for n, c := range o.Checks {
+						if !c.Holds && o.Word == bench.Refuted {
+							require.Contains(t, o.String(), "refuted because ")
+							failed[i][n] = true
+						}
+					}
+				}
+			}
+		}
+		for i, o := range e.Judge(rows[e.Name], false, nil) {
+			statements++
+			for n, c := range o.Checks {
+				checks++
+				require.True(t, failed[i][n], "%s: %s\n%s: nothing refutes it", e.Name, o.Sentence, c.Description)
+			}
+		}
+	}
+	require.Greater(t, statements, 140)
+	require.Greater(t, checks, 300)
+}
+
+// TestEveryFigure requires a statement about each figure and table of the papers that an
+// experiment reproduces.
+func TestEveryFigure(t *testing.T) {
+	about := map[string]int{}
+	for _, e := range bench.Default.All() {
+		for i, s := range e.Claims {
+			about[e.SourceOf(i)]++
+			if e.SourceOf(i) != bench.Adapter {
+				require.NotEmpty(t, s.Paper, "%s: %s", e.Name, s.Sentence)
+			}
+			require.True(t, strings.HasSuffix(s.Sentence, "."), s.Sentence)
+		}
+	}
+	for paper, figures := range map[string]string{
+		"SDP":   "fig. 6a, fig. 6b, fig. 8, fig. 9, fig. 10a, fig. 10b, sec. 2.2",
+		"RCUD":  "fig. 6a, fig. 6b, fig. 6c, fig. 7a, fig. 7b, fig. 8, fig. 9, fig. 10, fig. 11",
+		"ACP":   "fig. 6, fig. 7, fig. 8, fig. 9, fig. 10, fig. 11, fig. 12, table I, table II, table III",
+		"IWARP": "fig. 4a, fig. 4b, fig. 5, fig. 6, fig. 7a, fig. 7b, fig. 8a, fig. 8b",
+	} {
+		for figure := range strings.SplitSeq(figures, ", ") {
+			require.Positive(t, about[fmt.Sprintf("%s %s", paper, figure)], "%s %s", paper, figure)
+		}
+	}
+}
