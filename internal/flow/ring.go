@@ -270,6 +270,30 @@ func (r *recvRing) Buffered() int {
 	return r.spillBeforeOld.len() + r.old.len() + r.spillAfterOld.len() + r.len()
 }
 
+// Peek returns the next len(buf) unread bytes without consuming them, fewer if there are fewer:
+// those in the ring if they are contiguous there, else a copy in buf. They remain valid until the
+// next Read or Discard.
+func (r *recvRing) Peek(buf []byte) []byte {
+	if n := len(buf); r.Buffered() == r.len() && n <= r.len() && r.contiguous(r.tail, n) == n {
+		at := r.offsetOf(r.tail)
+		return r.mem[at : at+n]
+	}
+	unread := *r // a Read from the copy consumes nothing
+	return buf[:unread.Read(buf)]
+}
+
+// Discard consumes the next n unread bytes, which must have arrived.
+func (r *recvRing) Discard(n int) {
+	if r.Buffered() == r.len() {
+		r.tail += uint64(n)
+		return
+	}
+	r.Read(make([]byte, n))
+}
+
+// WriteOffset returns the offset in the ring at which the peer must write next.
+func (r *recvRing) WriteOffset() int { return r.offsetOf(r.head) }
+
 // Free returns the number of free bytes of the ring.
 func (r *recvRing) Free() int { return r.free() }
 
