@@ -45,6 +45,7 @@ type Engine struct {
 	next      *follower   // woken to lead, has not run yet; or nil
 	spare     []*follower // for reuse
 	activity  uint64      // counts polls and waits, for RunIdle
+	idle      bool        // RunIdle leads, and nobody has polled or waited since
 }
 
 // A follower is a goroutine that waits without leading.

@@ -43,6 +43,8 @@ func (w *idleWait) serve(ctx context.Context) bool {
 	defer w.e.mu.Unlock()
 	var err error
 	if !w.Ready() && w.e.leader == nil && ctx.Err() == nil {
+		w.e.idle = true
+		defer func() { w.e.idle = false }()
 		w.e.src.Prepare(w)
 		err = w.e.lead(ctx, w)
 	}
@@ -50,9 +52,13 @@ func (w *idleWait) serve(ctx context.Context) bool {
 	return err == nil
 }
 
+// Idle reports whether RunIdle handles events, and no goroutine has come to wait or poll.
+func (e *Engine) Idle() bool { return e.idle }
+
 // recordActivity is called by each poll and wait. It ends the lead of RunIdle.
 func (e *Engine) recordActivity() {
 	e.activity++
+	e.idle = false
 	if w, ok := e.leader.(*idleWait); ok && w.Ready() {
 		e.ctx.kick.Cancel()
 	}

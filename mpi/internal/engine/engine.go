@@ -87,6 +87,9 @@ func (e *Engine) Core() *protocol.Core { return e.core }
 // Leading implements fabric.Host.
 func (e *Engine) Leading() bool { return e.progress.Leading() }
 
+// Idle implements fabric.Host.
+func (e *Engine) Idle() bool { return e.progress.Idle() }
+
 // Send starts a send.
 func (e *Engine) Send(r *protocol.Request) error {
 	e.mu.Lock()

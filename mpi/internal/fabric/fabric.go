@@ -55,13 +55,18 @@ type Host interface {
 	// it. No other one handles events then: it would overtake those that Block has
 	// received. It is called with the lock held.
 	Leading() bool
+
+	// Idle reports whether events are handled on behalf of no call, because the program
+	// computes. It is called with the lock held.
+	Idle() bool
 }
 
 // A SharedCQ is the completion queue that two fabrics share as parts of a third one.
 // They do not poll it: the third fabric does, and passes each its completions.
 type SharedCQ struct {
 	CQ               verbs.CQ
-	OtherCompletions int // maximum number of completions of the other fabric
+	OtherCompletions int         // maximum number of completions of the other fabric
+	Poll             func() bool // handles the completions, and reports whether there were any
 }
 
 // A Book is the address exchange of the ranks: the key-value space of a process
@@ -79,7 +84,8 @@ var (
 type Stats struct {
 	Connections, Packets, Coalesced, CreditPackets uint64
 	Registrations, RegistrationHits                uint64
-	ReceiveBuffers, Rails, Stripes, Queues         uint64
+	ReceiveBuffers, PacketMemory                   uint64
+	Rails, Stripes, Queues                         uint64
 	DatagramStats
 }
 
