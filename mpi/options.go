@@ -33,7 +33,7 @@ type Options struct {
 
 	// RDMA configures the RDMA transport. SOFTRNIC_MPI_EAGER sets the eager threshold in bytes,
 	// SOFTRNIC_MPI_RENDEZVOUS the protocol (read, write or copy), SOFTRNIC_MPI_FAST on or off,
-	// SOFTRNIC_MPI_RAILS the number of queue pairs between two ranks.
+	// SOFTRNIC_MPI_FLOW the flow control (shared, credit, rdma or nic), SOFTRNIC_MPI_RAILS the number of queue pairs between two ranks.
 	RDMA RDMAOptions
 
 	// TCP configures the TCP transport. SOFTRNIC_ADDR sets its Addrs, as it sets an adapter's.
@@ -154,6 +154,13 @@ func (o *Options) fillFromEnv() error {
 		o.RDMA.Rendezvous = RendezvousWrite
 	case "copy":
 		o.RDMA.Rendezvous = RendezvousCopy
+	}
+	flow, err := environment.Word("SOFTRNIC_MPI_FLOW", rdma.FlowNames()...)
+	if err != nil {
+		return err
+	}
+	if i := slices.Index(rdma.FlowNames(), flow); i > 0 && o.RDMA.Flow == FlowShared {
+		o.RDMA.Flow = Flow(i)
 	}
 	if n, ok, err := environment.Int("SOFTRNIC_MPI_RAILS", "queue pairs", 1, rdma.MaxRails); err != nil {
 		return err

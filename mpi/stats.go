@@ -27,7 +27,8 @@ type Stats struct {
 	CreditPackets    uint64 // packets received that only return credits
 	Registrations    uint64 // memory regions registered for messages
 	RegistrationHits uint64 // messages whose memory was registered already
-	ReceiveBuffers   uint64 // posted receive buffers, the current number
+	ReceiveBuffers   uint64 // posted receive buffers, the current number; none with FlowRDMA and FlowNIC
+	PacketMemory     uint64 // bytes of receive buffers, and of the rings of FlowRDMA and FlowNIC, the current number
 	Rails            uint64 // additional queue pairs of RDMAOptions.Rails, the current number
 	Stripes          uint64 // parts of messages that were read or written over rails
 	Queues           uint64 // receive queues of collective calls over RDMA, the current number

@@ -47,8 +47,13 @@ type RDMAOptions struct {
 	Rendezvous Rendezvous
 
 	// Credits is the maximum number of packets in flight from one rank to another, not yet
-	// handled; 0 is 64.
+	// handled; 0 is 64. With FlowRDMA and FlowNIC, the memory of as many packets of Eager bytes
+	// is divided between the two rings of a peer.
 	Credits int
+
+	// Flow is the flow control of packets. It must be the same on all ranks: a connection to a
+	// rank with another one fails. Modes other than FlowShared exclude Fast.
+	Flow Flow
 
 	// Receives is the initial number of receive buffers, shared by all ranks, and the number by
 	// which it grows; 0 is 128.
@@ -79,6 +84,23 @@ type RDMAOptions struct {
 	// most 15. 0 derives it from Options.GiveUp.
 	Retries int
 }
+
+// Flow is the flow control of the packets between two ranks over RDMA: of short messages, and
+// of the control messages of longer ones. The modes except FlowShared are those of Balaji,
+// Bhagvat, Panda, Thakur and Gropp, "Advanced Flow-control Mechanisms for the Sockets Direct
+// Protocol over InfiniBand"; docs/mpi.md compares them.
+type Flow uint8
+
+// Flow control modes.
+const (
+	FlowShared Flow = iota // a credit per send of short packets together; receives of all peers together
+	FlowCredit             // a credit per packet, each in a receive buffer of the peer
+	FlowRDMA               // packets back to back in a ring of the peer, whose software reports free bytes
+	FlowNIC                // as FlowRDMA, but the adapter waits until the peer has posted a receive
+)
+
+// String returns the name of the mode, as in SOFTRNIC_MPI_FLOW.
+func (m Flow) String() string { return rdma.Flow(m).String() }
 
 // UDOptions configures the transport over unreliable datagrams. The zero value is usable.
 type UDOptions struct {
@@ -116,7 +138,7 @@ type TCPOptions struct {
 func (o *Options) rdmaOptions() rdma.Options {
 	r := &o.RDMA
 	return rdma.Options{Eager: r.Eager, Rendezvous: schemes[r.Rendezvous], Credits: r.Credits, Receives: r.Receives, Sends: r.Sends,
-		Fast: r.Fast, FastSize: r.FastSize, FastPeers: r.FastPeers, Rails: r.Rails, Connect: r.Connect, Retries: r.Retries}
+		Flow: rdma.Flow(r.Flow), Fast: r.Fast, FastSize: r.FastSize, FastPeers: r.FastPeers, Rails: r.Rails, Connect: r.Connect, Retries: r.Retries}
 }
 
 func (o *Options) udOptions() ud.Options { return ud.Options(o.UD) }
@@ -165,6 +187,7 @@ func (o *Options) validate() error {
 		{"RDMA.Eager", o.RDMA.Eager, minEager, maxEager},
 		{"RDMA.Rendezvous", int(o.RDMA.Rendezvous), 0, int(RendezvousCopy)},
 		{"RDMA.Credits", o.RDMA.Credits, 1, receives},
+		{"RDMA.Flow", int(o.RDMA.Flow), 0, int(FlowNIC)},
 		{"RDMA.Receives", o.RDMA.Receives, 1, receives},
 		{"RDMA.Sends", o.RDMA.Sends, 1, receives},
 		{"RDMA.FastSize", o.RDMA.FastSize, 64, 64 << 10},
@@ -186,6 +209,9 @@ func (o *Options) validate() error {
 			name := []string{"GiveUp", "UD.GiveUp", "TCP.GiveUp"}[i]
 			return fmt.Errorf("Options.%s: %v, want at least %v", name, d, minGiveUp)
 		}
+	}
+	if o.RDMA.Fast && o.RDMA.Flow != FlowShared {
+		return fmt.Errorf("Options.RDMA: Fast with Flow %v, want %v", o.RDMA.Flow, FlowShared)
 	}
 	if _, err := o.RDMA.Connect.QPAttr(verbs.RC); err != nil {
 		return fmt.Errorf("Options.RDMA.Connect: %w", err)

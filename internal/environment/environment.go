@@ -41,6 +41,7 @@ var Variables = []Variable{
 	{"SOFTRNIC_MPI_CONNECT", "demand, all", "time of connecting"},
 	{"SOFTRNIC_MPI_EAGER", "64 to 1048576", "eager threshold in bytes"},
 	{"SOFTRNIC_MPI_FAST", "on, off", "RDMA fast path of short messages"},
+	{"SOFTRNIC_MPI_FLOW", "shared, credit, rdma, nic", "flow control of short messages"},
 	{"SOFTRNIC_MPI_GIVE_UP", "a duration of at least 1s", "liveness timeout of a rank"},
 	{"SOFTRNIC_MPI_NET", "rdma, ud, hybrid, tcp", "transport of MPI"},
 	{"SOFTRNIC_MPI_ONESIDED", "direct, messages", "implementation of one-sided operations"},

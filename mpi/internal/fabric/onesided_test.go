@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -31,20 +32,20 @@ type pair struct {
 
 // fabrics runs f on the fabrics that have one-sided transfers.
 func fabrics(t *testing.T, f func(t *testing.T, p *pair)) {
-	for _, name := range []string{"rdma", "tcp"} {
+	for _, name := range append(rdma.FlowNames(), "tcp") {
 		t.Run(name, func(t *testing.T) {
 			p := &pair{}
 			var both sync.WaitGroup
 			for i, m := range pmi.NewLocal(2) {
 				p.vanish[i] = func() {}
 				open := func(h fabric.Host) (fabric.Fabric, error) { return tcp.New(h, m, tcp.Options{}) }
-				if name == "rdma" {
+				if flow := slices.Index(rdma.FlowNames(), name); flow >= 0 {
 					dev, err := rnic.Open(rnic.Options{})
 					require.NoError(t, err)
 					p.vanish[i] = func() { _ = dev.Close() }
 					t.Cleanup(p.vanish[i])
 					open = func(h fabric.Host) (fabric.Fabric, error) {
-						return rdma.New(dev, h, m, rdma.Options{Connect: verbs.ConnectOptions{AckTimeout: verbs.AckTimeout(14)}})
+						return rdma.New(dev, h, m, rdma.Options{Flow: rdma.Flow(flow), Credits: 8, Connect: verbs.ConnectOptions{AckTimeout: verbs.AckTimeout(14)}})
 					}
 				}
 				both.Go(func() {

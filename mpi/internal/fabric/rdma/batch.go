@@ -30,7 +30,7 @@ func paddedSize(n int) int { return (n + 7) &^ 7 }
 // appendToBatch appends a packet to the batch, and reports whether it did.
 func (f *Fabric) appendToBatch(l *link, h *envelope.Header, payload []byte) bool {
 	n := paddedSize(envelope.Size + len(payload))
-	if l.recent == 0 || n > maxBatchedPacket || h.Kind == envelope.Hello || h.Kind == envelope.Bye {
+	if l.recent == 0 || f.o.Flow == FlowCredit || n > maxBatchedPacket || h.Kind == envelope.Hello || h.Kind == envelope.Bye {
 		return false
 	}
 	if l.batch.n+n > f.sendBuffers.size && !f.flushBatch(l) {
@@ -76,7 +76,13 @@ func (f *Fabric) flushBatch(l *link) bool {
 }
 
 // Flush implements fabric.Fabric.
-func (f *Fabric) Flush() {
+func (f *Fabric) Flush() { f.flush(!f.host.Idle()) }
+
+// flush sends what was delayed. inCall is set in a call of the program.
+func (f *Fabric) flush(inCall bool) {
+	if len(f.heldLinks) > 0 {
+		f.flushStreams(inCall)
+	}
 	for _, l := range f.recentLinks {
 		l.recent = 0
 		f.flushPostList(l)
@@ -94,8 +100,20 @@ func (f *Fabric) Flush() {
 	f.batchedLinks = kept
 }
 
-// onTimer flushes while the program computes.
-func (f *Fabric) onTimer() { f.host.Do(func(*protocol.Core) { f.Flush() }) }
+// onTimer flushes while the program computes. It looks for the completions that let bytes
+// of streams leave.
+func (f *Fabric) onTimer() {
+	f.host.Do(func(*protocol.Core) {
+		if f.closed {
+			return
+		}
+		if f.servesHeld && !f.host.Leading() {
+			f.pollCompletions()
+		}
+		f.servesHeld = false
+		f.flush(false)
+	})
+}
 
 // resumeLink continues with the packets that wait for room or credits.
 func (f *Fabric) resumeLink(l *link) {

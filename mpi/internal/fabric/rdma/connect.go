@@ -33,14 +33,28 @@ type link struct {
 	batch             batch
 	list              *postList // transfers to post together, or nil
 	rails             []*rail
-	writtenStripes    int // stripes of writes in flight on rails
+	writtenStripes    int        // stripes of writes in flight on rails
+	buffers           *recvSlabs // with FlowCredit, or nil
+	stream            *stream    // with FlowRDMA and FlowNIC, or nil
+	served            bool       // listed in Fabric.servedLinks
 	posted            uint32
 	completed         uint32
 }
 
 // mayNotify reports whether the rank has a receive for a packet or a notice, and whether neither would
 // overtake written data.
-func (l *link) mayNotify() bool { return l.credits > 0 && l.writtenStripes == 0 }
+func (l *link) mayNotify() bool {
+	return l.credits > 0 && l.writtenStripes == 0 && (l.stream == nil || l.stream.mayPost())
+}
+
+// useCredit counts a notice.
+func (l *link) useCredit() {
+	if l.stream != nil {
+		l.stream.credits.NextSeq()
+	} else {
+		l.credits--
+	}
+}
 
 // freeSendSlots returns the number of free work requests of the send queue.
 func (l *link) freeSendSlots() int { return sendQueue - int(l.posted-l.completed) }
@@ -77,35 +91,46 @@ func (f *Fabric) acceptLink(t rankwire.Ticket, r *cm.Request) {
 		_ = r.Reject(cm.ConsumerReject, []byte(err.Error()))
 		return
 	}
-	var v remoteRing
+	var h handshake
 	f.host.Do(func(*protocol.Core) {
-		l.remoteRing.unmarshal(t.Private)
-		v, err = f.createRing(l)
+		if err = f.applyHandshake(l, t.Private); err == nil {
+			h, err = f.newHandshake(l)
+		}
 	})
 	var conn *cm.Conn
-	if err == nil {
-		conn, err = r.Accept(f.ctx, l.qp, cm.AcceptOptions{ConnectOptions: f.o.Connect, PrivateData: v.appendTo(nil)})
+	if err != nil {
+		_ = r.Reject(cm.ConsumerReject, []byte(err.Error()))
+	} else {
+		conn, err = r.Accept(f.ctx, l.qp, cm.AcceptOptions{ConnectOptions: f.o.Connect, PrivateData: h.appendTo(nil), Prepare: f.postInitialReceives(l)})
 	}
 	f.host.Do(func(c *protocol.Core) {
-		if err != nil {
-			if !l.failed && l.conn == nil { // the client will retry
-				f.removeLink(l)
-			}
-			return
+		switch {
+		case err == nil:
+			f.attachConn(l, conn)
+		case errors.Is(err, ErrFlow):
+			f.failConnect(l.rank, l, err)
+		case !l.failed && l.conn == nil: // the client will retry
+			f.removeLink(l)
 		}
-		f.attachConn(l, conn)
 	})
 }
 
 // newLink creates a connection's queue pair. There is one connection per rank, but a
 // client may retry.
 func (f *Fabric) newLink(rank int, client bool) (*link, error) {
-	qp, err := f.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: f.cq, RecvCQ: f.cq, SRQ: f.srq, SelectiveSignaling: true,
-		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxSendSGE: 1, MaxInlineData: inlineMax}})
+	qp, err := f.pd.CreateQP(f.queueAttr())
 	if err != nil {
 		return nil, err
 	}
 	l := &link{rank: rank, qp: qp, credits: uint16(f.o.Credits)}
+	switch f.o.Flow {
+	case FlowCredit:
+		l.buffers = newRecvSlabs(f.pd, qp, envelope.Size+f.o.Eager)
+	case FlowRDMA, FlowNIC:
+		if l.stream, err = f.newStream(); err != nil {
+			return nil, errors.Join(err, qp.Close())
+		}
+	}
 	f.host.Do(func(*protocol.Core) {
 		switch old := f.links[rank]; {
 		case f.closed:
@@ -122,10 +147,22 @@ func (f *Fabric) newLink(rank int, client bool) (*link, error) {
 		}
 	})
 	if err != nil {
-		_ = qp.Close()
+		l.close()
 		return nil, err
 	}
 	return l, nil
+}
+
+// close closes the queue pair, and releases the memory, of a connection that was not
+// established.
+func (l *link) close() {
+	_ = l.qp.Close()
+	if l.buffers != nil {
+		_ = l.buffers.close()
+	}
+	if l.stream != nil {
+		_ = l.stream.close()
+	}
 }
 
 // removeLink removes a connection that was not established.
@@ -135,7 +172,7 @@ func (f *Fabric) removeLink(l *link) {
 	}
 	delete(f.byQP, l.qp.Num())
 	f.removeRing(l)
-	_ = l.qp.Close()
+	l.close()
 }
 
 // attachConn is called when cm has established a connection.
@@ -209,19 +246,23 @@ func (f *Fabric) dialRank(rank int) {
 		if l, err = f.newLink(rank, true); err != nil {
 			return nil, err
 		}
-		var v remoteRing
-		if f.host.Do(func(*protocol.Core) { v, err = f.createRing(l) }); err != nil {
+		var h handshake
+		if f.host.Do(func(*protocol.Core) { h, err = f.newHandshake(l) }); err != nil {
 			return nil, err
 		}
-		return f.wire.Dial(ctx, rank, 0, l.qp, cm.DialOptions{PrivateData: v.appendTo(nil), ConnectOptions: f.o.Connect})
+		conn, err := f.wire.Dial(ctx, rank, 0, l.qp, cm.DialOptions{PrivateData: h.appendTo(nil), ConnectOptions: f.o.Connect, Prepare: f.postInitialReceives(l)})
+		return conn, flowError(err)
 	}()
 	f.host.Do(func(c *protocol.Core) {
 		if err != nil {
 			f.failConnect(rank, l, err)
 			return
 		}
-		l.remoteRing.unmarshal(conn.PrivateData())
+		err := f.applyHandshake(l, conn.PrivateData())
 		f.attachConn(l, conn)
+		if err != nil {
+			f.failLink(l, err)
+		}
 	})
 }
 

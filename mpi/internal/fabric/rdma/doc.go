@@ -19,6 +19,11 @@
 // in flight to another that the other has not handled. Credits return in the headers of
 // packets, or in a packet of their own when half of them are unreturned.
 //
+// Options.Flow replaces the shared receive queue, to compare flow controls (flow.go).
+// FlowCredit gives each connection receives of its own and does not coalesce. FlowRDMA
+// and FlowNIC send packets as a stream of bytes into a ring of the peer (stream.go,
+// streamrecv.go), by the rules of package flow.
+//
 // Longer messages use the rendezvous of protocol.Scheme, by RDMA READ or WRITE of the
 // program's memory. Registrations are cached (and keep the memory alive) until 64
 // others, or 256 MiB, have been used since. With Options.Rails, reads are striped over
@@ -31,5 +36,5 @@
 // lower rank is the server; the higher one connects, to the nearest rank first, and the
 // first packet is the client's. A lower rank with data to send asks the higher one to
 // connect by a SIDR request, whose reply only acknowledges it. REQ and REP carry the
-// job, the rank and the address of the ring.
+// job, the rank, the flow control and the address of the ring.
 package rdma

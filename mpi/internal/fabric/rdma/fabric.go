@@ -40,7 +40,7 @@ type Fabric struct {
 	links       []*link          // by rank
 	byQP        map[uint32]*link // by queue pair number
 	rails       map[uint32]*rail // by queue pair number
-	recvBuffers recvSlabs
+	recvBuffers *recvSlabs       // of srq
 	sendBuffers sendPool
 	transfers   transferTable
 	cache       regCache
@@ -53,9 +53,14 @@ type Fabric struct {
 
 	rings atomic.Pointer[[]*packetRing] // fast path
 
+	servedLinks []*link // links with completions, for serveLinks
+	heldLinks   []*link // links whose stream holds bytes back
+	spareLinks  []*link // for reuse as heldLinks
+	servesHeld  bool    // the timer serves heldLinks
+	wrapped     []byte  // a packet that is not contiguous in its ring
+
 	completions   progress.Completions
-	memoryPolls   int // consecutive calls of Poll that polled memory only
-	repost        []verbs.RecvWR
+	memoryPolls   int     // consecutive calls of Poll that polled memory only
 	stripeRails   []*rail // rails of the current message
 	frame         [inlineMax]byte
 	header        envelope.Header // of the packet being handled
@@ -93,6 +98,9 @@ func newFabric(dev verbs.Device, host fabric.Host, book fabric.Book, shared *fab
 	if o.Fast && !dev.QueryDevice().OrderedWrites {
 		return nil, fmt.Errorf("rdma: fast path: %w: device does not promise the order of writes", verbs.ErrUnsupported)
 	}
+	if o.Fast && o.Flow != FlowShared {
+		return nil, fmt.Errorf("rdma: fast path with flow control %v: %w", o.Flow, verbs.ErrInvalid)
+	}
 	o.setDefaults()
 	f := &Fabric{host: host, book: book, o: o, shared: shared, rank: book.Rank(), dev: dev,
 		links: make([]*link, book.Size()), byQP: map[uint32]*link{}, rails: map[uint32]*rail{}}
@@ -121,12 +129,14 @@ func newFabric(dev verbs.Device, host fabric.Host, book fabric.Book, shared *fab
 		return nil, err
 	}
 	size := envelope.Size + o.Eager
-	f.recvBuffers.setup(f.pd, f.srq, size)
-	if err := f.recvBuffers.addBuffers(o.Receives); err != nil {
-		return nil, err
-	}
-	if err := f.armSRQLimit(); err != nil {
-		return nil, err
+	f.recvBuffers = newRecvSlabs(f.pd, f.srq, size)
+	if o.Flow == FlowShared {
+		if err := f.recvBuffers.addBuffers(o.Receives); err != nil {
+			return nil, err
+		}
+		if err := f.armSRQLimit(); err != nil {
+			return nil, err
+		}
 	}
 	if err := f.sendBuffers.registerBuffers(f.pd, o.Sends, size); err != nil {
 		return nil, err
@@ -187,7 +197,11 @@ func (f *Fabric) cqDepth(more int) int {
 	for _, q := range f.queues {
 		others += (len(q.qps) + 1) * queueDepth
 	}
-	return others + f.recvBuffers.count + more + (len(f.byQP)+1)*sendQueue + len(f.rails)*railQueue
+	receives := more
+	if f.recvBuffers != nil {
+		receives += f.recvBuffers.count
+	}
+	return others + receives + (len(f.byQP)+1)*(sendQueue+f.linkReceives()) + len(f.rails)*railQueue
 }
 
 // Limits implements protocol.Net.
@@ -209,15 +223,23 @@ func (f *Fabric) DeregisterMemory(e protocol.Registration) { f.cache.release(e.(
 
 // Stats implements fabric.Fabric.
 func (f *Fabric) Stats() fabric.Stats {
-	connected := uint64(0)
+	connected, buffers, memory := uint64(0), f.recvBuffers.count, f.recvBuffers.bytes()
 	for _, l := range f.links {
-		if l != nil && l.up {
-			connected++
+		if l == nil || !l.up {
+			continue
+		}
+		connected++
+		if l.buffers != nil {
+			buffers += l.buffers.count
+			memory += l.buffers.bytes()
+		}
+		if l.stream != nil {
+			memory += l.stream.in.Len() + l.stream.out.Len()
 		}
 	}
 	return fabric.Stats{
 		Connections: connected, Packets: f.stats.packets, Coalesced: f.stats.coalesced, CreditPackets: f.stats.creditPackets,
-		Registrations: f.cache.registered, RegistrationHits: f.cache.hits, ReceiveBuffers: uint64(f.recvBuffers.count),
+		Registrations: f.cache.registered, RegistrationHits: f.cache.hits, ReceiveBuffers: uint64(buffers), PacketMemory: uint64(memory),
 		Rails: uint64(len(f.rails)), Stripes: f.stats.stripes, Queues: uint64(len(f.queues)),
 	}
 }

@@ -1,6 +1,7 @@
 package rdma
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -14,19 +15,25 @@ const maxReceives = 1 << 14
 // registration serves all uses of its memory.
 const access = verbs.AccessLocalWrite | verbs.AccessRemote
 
-// recvSlabs are the receive buffers, in slabs that are added on demand.
+// recvSlabs are the buffers of a receive queue, in slabs that are added on demand.
 type recvSlabs struct {
 	pd    verbs.PD
-	srq   verbs.SRQ
+	queue receiveQueue
 	size  int // of a buffer
 	each  int // buffers of a slab
 	list  []verbs.MR
 	wrs   []verbs.RecvWR // of all buffers
+	used  []verbs.RecvWR // of buffers to be posted again
 	count int
 }
 
-func (s *recvSlabs) setup(pd verbs.PD, srq verbs.SRQ, size int) {
-	s.pd, s.srq, s.size = pd, srq, (size+63)&^63
+// A receiveQueue is a verbs.SRQ or a verbs.QP.
+type receiveQueue interface {
+	PostRecv([]verbs.RecvWR) (int, error)
+}
+
+func newRecvSlabs(pd verbs.PD, queue receiveQueue, size int) *recvSlabs {
+	return &recvSlabs{pd: pd, queue: queue, size: (size + 63) &^ 63}
 }
 
 // addBuffers adds n buffers and posts them.
@@ -44,7 +51,7 @@ func (s *recvSlabs) addBuffers(n int) error {
 			s.wrs = append(s.wrs, verbs.RecvWR{WRID: wrid(wrRecv, s.count+i, 0), SGList: []verbs.SGE{mr.SGE(i*s.size, s.size)}})
 		}
 		s.count += s.each
-		if _, err := s.srq.PostRecv(s.wrs[s.count-s.each:]); err != nil {
+		if _, err := s.queue.PostRecv(s.wrs[s.count-s.each:]); err != nil {
 			return fmt.Errorf("post %d receives: %w", s.count, err)
 		}
 	}
@@ -56,7 +63,32 @@ func (s *recvSlabs) buffer(i int) []byte {
 	return s.list[i/s.each].Bytes()[at : at+s.size]
 }
 
-func (s *recvSlabs) recvWR(i int) verbs.RecvWR { return s.wrs[i] }
+// release makes repost post a buffer again.
+func (s *recvSlabs) release(i int) { s.used = append(s.used, s.wrs[i]) }
+
+// repostBatch is the maximum number of receives that are posted again together.
+const repostBatch = 16
+
+// repost posts used receives again when there are enough of them.
+func (s *recvSlabs) repost() error {
+	if len(s.used) < min(repostBatch, max(1, s.count/4)) {
+		return nil
+	}
+	_, err := s.queue.PostRecv(s.used)
+	s.used = s.used[:0]
+	return err
+}
+
+// bytes returns the memory of the buffers.
+func (s *recvSlabs) bytes() int { return s.count * s.size }
+
+// close deregisters the memory of buffers whose queue is closed.
+func (s *recvSlabs) close() (err error) {
+	for _, mr := range s.list {
+		err = errors.Join(err, mr.Close())
+	}
+	return err
+}
 
 // A sendPool is the pool of send buffers.
 type sendPool struct {

@@ -11,6 +11,7 @@ type Options struct {
 	Eager               int // 0 is 8 KiB
 	Rendezvous          protocol.Scheme
 	Credits             int // 0 is 64
+	Flow                Flow
 	Receives, Sends     int // 0 is 128
 	Fast                bool
 	FastSize, FastPeers int // 0 is 1 KiB, and 16 ranks

@@ -25,11 +25,19 @@ func (f *Fabric) Poll() (some bool) {
 		some = true
 	}
 	f.memoryPolls = 0
+	return f.pollCompletions() || some
+}
+
+// pollCompletions handles the completions, and reports whether there were any.
+func (f *Fabric) pollCompletions() bool {
+	if f.shared != nil {
+		return f.shared.Poll()
+	}
 	handled, err := f.completions.Poll(f.Complete)
 	if err != nil {
 		f.failAll(err)
 	}
-	return some || handled
+	return handled
 }
 
 // Block implements fabric.Fabric.
@@ -46,6 +54,7 @@ func (f *Fabric) Complete(wcs []verbs.WC) {
 	for i := range wcs {
 		f.handleCompletion(&wcs[i])
 	}
+	f.serveLinks()
 	f.repostReceives()
 }
 
@@ -53,14 +62,7 @@ func (f *Fabric) handleCompletion(wc *verbs.WC) {
 	l := f.byQP[wc.QPN]
 	kind, index, ordinal := unpackWRID(wc.WRID)
 	if kind == wrRecv {
-		switch {
-		case wc.Status != verbs.WCSuccess || l == nil:
-		case wc.Opcode == verbs.WCRecvRDMAWithImm:
-			f.handleNotify(l, wc.Imm)
-		default:
-			f.handleReceive(l, f.recvBuffers.buffer(index)[:wc.ByteLen])
-		}
-		f.repost = append(f.repost, f.recvBuffers.recvWR(index))
+		f.handleReceiveCompletion(l, wc, index)
 		return
 	}
 	cause := wc.Err()
@@ -74,6 +76,10 @@ func (f *Fabric) handleCompletion(wc *verbs.WC) {
 		f.completePart(index, cause) // a no-op after failAll
 	case wrStripe:
 		f.handleStripe(wc, index)
+	case wrStream:
+		if l != nil && wc.Status == verbs.WCSuccess {
+			l.stream.completeUpTo(index)
+		}
 	}
 	if l == nil {
 		return
@@ -83,9 +89,63 @@ func (f *Fabric) handleCompletion(wc *verbs.WC) {
 		return
 	}
 	l.completed = ordinal + 1
-	if l.coreWaiting {
+	if l.stream != nil {
+		f.serveLater(l)
+	} else if l.coreWaiting {
 		f.resumeLink(l)
 	}
+}
+
+// handleReceiveCompletion handles the completion of a receive of a buffer, or of a stream's
+// receive without a buffer.
+func (f *Fabric) handleReceiveCompletion(l *link, wc *verbs.WC, index int) {
+	buffers := f.recvBuffers
+	if l != nil && l.buffers != nil {
+		buffers = l.buffers
+		f.serveLater(l)
+	}
+	switch {
+	case wc.Status != verbs.WCSuccess || l == nil:
+	case l.stream != nil:
+		l.stream.receives--
+		f.serveLater(l)
+		f.handleStreamReceive(l, wc)
+		return
+	case wc.Opcode == verbs.WCRecvRDMAWithImm:
+		f.handleNotify(l, wc.Imm)
+	default:
+		f.handleReceive(l, buffers.buffer(index)[:wc.ByteLen])
+	}
+	if index < buffers.count {
+		buffers.release(index)
+	}
+}
+
+// serveLater makes serveLinks serve a link that has receives of its own.
+func (f *Fabric) serveLater(l *link) {
+	if !l.served {
+		l.served = true
+		f.servedLinks = append(f.servedLinks, l)
+	}
+}
+
+// serveLinks posts the receives of links again, and resumes what waits in streams.
+func (f *Fabric) serveLinks() {
+	links := f.servedLinks
+	for i := 0; i < len(links); i++ {
+		l := links[i]
+		l.served = false
+		switch {
+		case l.failed:
+		case l.stream != nil:
+			f.serveStream(l)
+		default:
+			if err := l.buffers.repost(); err != nil {
+				f.failLink(l, err)
+			}
+		}
+	}
+	f.servedLinks = links[:0]
 }
 
 // handleReceive handles the content of a receive buffer: one or more coalesced packets.
@@ -112,7 +172,11 @@ func (f *Fabric) handleNotify(l *link, notice uint32) {
 	if l.failed {
 		return
 	}
-	l.unreturnedCredits++
+	if l.stream != nil {
+		l.stream.unread++
+	} else {
+		l.unreturnedCredits++
+	}
 	if err := f.host.Core().HandleNotify(l.rank, notice); err != nil {
 		f.failLink(l, err)
 		return
@@ -178,16 +242,10 @@ func (f *Fabric) sendCredits(l *link) {
 	}
 }
 
-// repostBatch is the maximum number of receives that are reposted together.
-const repostBatch = 16
-
 // repostReceives reposts used receives, and resumes links that wait for a send buffer.
 func (f *Fabric) repostReceives() {
-	if len(f.repost) >= min(repostBatch, max(1, f.recvBuffers.count/4)) {
-		if _, err := f.srq.PostRecv(f.repost); err != nil {
-			f.failAll(err)
-		}
-		f.repost = f.repost[:0]
+	if err := f.recvBuffers.repost(); err != nil {
+		f.failAll(err)
 	}
 	for len(f.bufferWaiters) > 0 && f.sendBuffers.available() > 0 {
 		rank := f.bufferWaiters[0]

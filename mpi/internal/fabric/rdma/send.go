@@ -12,6 +12,9 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 		f.startConnect(rank)
 		return false
 	}
+	if l.stream != nil {
+		return f.sendInStream(l, h, payload)
+	}
 	if !l.mayNotify() || l.freeSendSlots() == 0 {
 		l.coreWaiting = true
 		return false
@@ -102,6 +105,7 @@ const (
 	wrTransfer            // index of the transfer
 	wrSegment             // a segment of a transfer except the last
 	wrStripe              // index of the transfer, for a stripe on a rail
+	wrStream              // streamIndex of the end of the message
 )
 
 // signalInterval is the number of inline packets per signaled one.

@@ -30,7 +30,7 @@ func (f *Fabric) RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint3
 	if len(b) > inlineMax {
 		err := f.startTransfer(wr, rank, b, key, transferID)
 		if err == nil {
-			l.credits--
+			l.useCredit()
 		}
 		return err
 	}
@@ -44,7 +44,7 @@ func (f *Fabric) RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint3
 	}
 	f.wr[0] = wr
 	if f.postWR(l) {
-		l.credits--
+		l.useCredit()
 		f.countRecent(l)
 	}
 	f.host.Core().TransferDone(transferID, l.cause)
