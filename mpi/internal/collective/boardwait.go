@@ -30,7 +30,7 @@ const (
 
 // BeginRound implements coll.Board.
 func (b *boardCall) BeginRound() ([]byte, error) {
-	if err := b.net.comm.sharedMemory.err; err != nil {
+	if err := b.net.comm.Shared.err; err != nil {
 		return nil, err
 	}
 	b.board.BeginRound(b.net.round)
@@ -156,7 +156,7 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 	for !b.hasHappened(rank, e) {
 		if err := b.sleepForEvent(rank, e); err != nil {
 			if !errors.Is(err, coll.ErrMismatch) {
-				b.net.comm.sharedMemory.err = fmt.Errorf("communicator %s: earlier call failed: %w", b.net.comm.Name(), err)
+				b.net.comm.Shared.err = fmt.Errorf("communicator %s: earlier call failed: %w", b.net.comm.Name(), err)
 			}
 			return err
 		}

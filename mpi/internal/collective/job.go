@@ -34,7 +34,7 @@ type Config struct {
 
 // NewComm returns the state of a communicator for its collective calls.
 func (j *Job) NewComm(base *comm.Comm, o Config) *Comm {
-	c := &Comm{Comm: base, job: j, processors: o.Processors, sharesNode: o.SharesNode, usable: o.Usable, fail: o.Fail, releaseContext: o.Release}
+	c := &Comm{Comm: base, job: j, Processors: o.Processors, sharesNode: o.SharesNode, usable: o.Usable, fail: o.Fail, releaseContext: o.Release}
 	j.engine.Do(func(core *protocol.Core) {
 		if d := j.comms.add(c.ContextID, c); d != nil {
 			c.log.recordMismatch(d, 0)
@@ -54,7 +54,7 @@ func (j *Job) NewGroup(base *comm.Comm, tag int, usable func() error) *Comm {
 // Close releases the shared memory of all communicators.
 func (j *Job) Close() {
 	for _, c := range j.comms.all() {
-		c.sharedMemory.release()
+		c.Shared.release()
 	}
 }
 
