@@ -38,7 +38,7 @@ func (c *Comm) beginCall(o *Op) (*execution, error) {
 	if c == nil {
 		return nil, comm.ErrNull
 	}
-	if err := c.usable(); err != nil {
+	if err := c.Usable(); err != nil {
 		return nil, err
 	}
 	if o.argErr = c.validateOp(o); o.argErr != nil && !c.job.Check {

@@ -51,8 +51,6 @@ type Comm struct {
 	Processors int   // number of processors of all ranks together
 	sharesNode bool  // all ranks are on one node and may share memory
 	fixedTag   int32 // tag of all calls of a group, see NewGroup; 0 if each call has its own
-	usable     func() error
-	fail       func(op, args string, err error) error
 
 	mu             sync.Mutex
 	seq            uint32       // sequence number of the last call
