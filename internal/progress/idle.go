@@ -11,16 +11,24 @@ import (
 func (e *Engine) RunIdle(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	done := ctx.Done()
 	w := &idleWait{e: e}
-	for {
-		if !w.serve(ctx) {
-			return
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for ctx.Err() == nil {
+		if !w.Ready() && e.leader == nil {
+			e.src.Prepare(w)
+			if e.lead(ctx, w) != nil {
+				return
+			}
 		}
+		w.last = e.activity
+		e.mu.Unlock()
 		select {
-		case <-ctx.Done():
-			return
+		case <-done:
 		case <-tick.C:
 		}
+		e.mu.Lock()
 	}
 }
 
@@ -33,24 +41,10 @@ type idleWait struct {
 // Ready implements Waitable.
 func (w *idleWait) Ready() bool { return w.e.activity != w.last }
 
-// serve leads if there was no activity since the previous call. It reports whether
-// another call makes sense.
-func (w *idleWait) serve(ctx context.Context) bool {
-	w.e.mu.Lock()
-	defer w.e.mu.Unlock()
-	var err error
-	if !w.Ready() && w.e.leader == nil && ctx.Err() == nil {
-		w.e.src.Prepare(w)
-		err = w.e.lead(ctx, w)
-	}
-	w.last = w.e.activity
-	return err == nil
-}
-
 // recordActivity is called by each poll and wait. It ends the lead of RunIdle.
 func (e *Engine) recordActivity() {
 	e.activity++
 	if w, ok := e.leader.(*idleWait); ok && w.Ready() {
-		e.ctx.kick.Cancel()
+		e.ctx.Cancel()
 	}
 }
