@@ -13,9 +13,8 @@ import (
 // An arbiter decides which goroutine reads the socket: it has the token, and the
 // requests of the goroutines that want it.
 type arbiter struct {
-	token         token
-	polls         atomic.Uint64 // polls, waits that lead, and batches of long posts; the service stays out while it increases
-	sleepDeadline atomic.Int64  // end of the holder's sleep in the socket by a timer; 0 for none
+	token token
+	polls atomic.Uint64 // polls, waits that lead, and batches of long posts; the service stays out while it increases
 
 	claimStart atomic.Int64 // start of the current claimWindow: a poller found the token taken
 	claimCount atomic.Int32 // polls that found the token taken in this window
@@ -130,13 +129,11 @@ func (s *shard) offerBaton() {
 }
 
 // sleepInSocket blocks until the socket is readable, a timer is due or Wake is
-// called. It calls ready once more after token.beginSleep, so that no wake-up is
-// lost. It reports whether another goroutine requested the token. The token is
-// held.
+// called, and reports whether another goroutine requested the token. The token
+// is held. A goroutine that arms an earlier timer or makes ready true either
+// sees the token asleep and wakes the socket, or did so before the look at both.
 func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 	s.flushDeferred()
-	deadline := s.nextTimer.Load()
-	s.sleepDeadline.Store(deadline)
 	if !s.token.beginSleep() {
 		return true
 	}
@@ -147,13 +144,7 @@ func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 		}
 	}()
 	s.flushCorked() // posts since flushDeferred
-	// A goroutine that arms an earlier timer or makes ready true either sees the
-	// token asleep and wakes the socket, or did so before this second check.
-	if next := s.nextTimer.Load(); next != deadline {
-		deadline = next
-		s.sleepDeadline.Store(deadline)
-	}
-	if !ready() && s.token.isAsleep() {
+	if deadline := s.nextTimer.Load(); !ready() && s.token.isAsleep() {
 		timeout := time.Duration(-1)
 		if deadline != 0 {
 			timeout = time.Duration(max(0, deadline-int64(s.dev.now())))

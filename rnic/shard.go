@@ -233,15 +233,13 @@ func (s *shard) armTimer(q *queuePair) {
 // publishDeadline publishes the earliest deadline, and wakes a sleeping token
 // holder that would miss it.
 func (s *shard) publishDeadline() {
-	next := int64(s.timers.Next())
-	if next == s.nextTimer.Load() {
+	last, next := s.nextTimer.Load(), int64(s.timers.Next())
+	if next == last {
 		return
 	}
 	s.nextTimer.Store(next)
-	if s.token.isAsleep() {
-		if sleepDeadline := s.sleepDeadline.Load(); sleepDeadline == 0 || next < sleepDeadline {
-			s.socket.Wake()
-		}
+	if (last == 0 || next < last) && s.token.isAsleep() {
+		s.socket.Wake()
 	}
 }
 
