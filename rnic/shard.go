@@ -77,12 +77,11 @@ type receiveState struct {
 // A processorState tells the token holder for how long to spin, and when to yield its
 // processor. It belongs to the token holder, too.
 type processorState struct {
-	cpuShared        bool   // other threads ran when a leader last yielded
-	seenWakeups      uint64 // Device.wakeups when the token holder last called the scheduler
-	lastLeaderYield  int64  // when a leader last called the Go scheduler
-	lastServiceYield int64  // when the service last called the Go scheduler
-	leaderSpinner    spinner
-	serviceSpinner   spinner
+	cpuShared      bool   // other threads ran when a leader last yielded
+	seenWakeups    uint64 // Device.wakeups when the token holder last called the scheduler
+	lastYield      int64  // time of that call
+	leaderSpinner  spinner
+	serviceSpinner spinner
 }
 
 // A monitorState is the state of the monitor and service goroutines, and the
