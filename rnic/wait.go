@@ -60,7 +60,8 @@ type waiter struct {
 // fails. The first waiter takes the token and leads, also asleep in the socket;
 // others follow, parked until a wake-up or the baton.
 func (w *waiter) wait() error {
-	w.cq.addWaiter()
+	w.cq.blockedCalls.Add(1)
+	w.cq.dev.startWaitWatch()
 	if w.completion {
 		w.cq.pollWaiters.Add(1)
 	}
@@ -134,7 +135,7 @@ func (w *waiter) watchContext() {
 
 // finish ends the wait and passes on a baton that the waiter did not use.
 func (w *waiter) finish() {
-	w.cq.removeWaiter()
+	w.cq.blockedCalls.Add(-1)
 	if w.completion {
 		w.cq.pollWaiters.Add(-1)
 	}
