@@ -86,11 +86,11 @@ func (ch *completionChannel) checkUsable(op string) error {
 }
 
 // enqueueEvent lists c, unless it is listed already: for the handler while the
-// service polls, and for Wait otherwise. c.mu is held.
-func (ch *completionChannel) enqueueEvent(c *completionQueue) {
+// service polls, if offer is set, and for Wait otherwise. c.mu is held.
+func (ch *completionChannel) enqueueEvent(c *completionQueue, offer bool) {
 	list := &ch.waiting
 	ch.mu.Lock()
-	if ch.servicePolls.Load() > 0 {
+	if offer && ch.servicePolls.Load() > 0 {
 		list = &ch.offered
 	}
 	if c.node.list == nil {

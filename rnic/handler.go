@@ -80,7 +80,11 @@ func (ch *completionChannel) handleEvents() {
 		}
 		ch.dev.wakeups.Add(1) // the handler may make a goroutine runnable
 		if !ch.callHandler(handler, c) {
-			ch.enqueueUnhandled(c)
+			c.mu.Lock()
+			if !c.closed {
+				ch.enqueueEvent(c, false)
+			}
+			c.mu.Unlock()
 		}
 	}
 }
@@ -100,19 +104,4 @@ func (ch *completionChannel) callHandler(handler func(verbs.CQ) bool, c *complet
 	handled = handler(c)
 	returned = true
 	return handled
-}
-
-// enqueueUnhandled lists c for Wait.
-func (ch *completionChannel) enqueueUnhandled(c *completionQueue) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return
-	}
-	ch.mu.Lock()
-	if c.node.list == nil {
-		ch.waiting.push(c)
-	}
-	ch.mu.Unlock()
-	ch.wakeOne()
 }
