@@ -139,9 +139,7 @@ func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 	}
 	defer func() { // also if a method of the program's context panics
 		wanted = s.token.endSleep()
-		if s.monitorParked.Load() {
-			s.unparkMonitor()
-		}
+		s.wakeMonitor(monitorParked)
 	}()
 	s.flushCorked() // posts since flushDeferred
 	if deadline := s.nextTimer.Load(); !ready() && s.token.isAsleep() {

@@ -41,7 +41,10 @@ func (s *shard) runMonitor() {
 			continue
 		}
 		if polls == m.seen && s.token.isAsleep() {
-			m.waitBehindLeader()
+			if m.behindLeader++; m.behindLeader > sleepsBeforePark {
+				s.blockMonitor(monitorParked, func() bool { return s.token.isAsleep() && !s.dev.unusable.Load() }, nil)
+				m.behindLeader = 0
+			}
 		}
 		m.nextSleep = min(m.nextSleep+m.nextSleep/8, maxMonitorSleep)
 		m.seen, m.slept = polls, m.nextSleep
@@ -104,15 +107,6 @@ func (m *monitorLoop) runService() {
 		m.slept = m.requestSleep
 	}
 	m.short.sleep(m.slept)
-}
-
-// waitBehindLeader parks the monitor after some sleeps behind a leader that is
-// asleep in the socket.
-func (m *monitorLoop) waitBehindLeader() {
-	if m.behindLeader++; m.behindLeader > sleepsBeforePark {
-		m.s.parkMonitor()
-		m.behindLeader = 0
-	}
 }
 
 // sleepUnlessRequested sleeps for nextSleep, and reports whether work is left to the service.
@@ -195,21 +189,44 @@ func (s *shard) sampleActivity() (sample activitySample) {
 	return sample
 }
 
-// sleepLong sleeps for d unless work is left to the service, and reports
-// whether it is.
-func (s *shard) sleepLong(timer *time.Timer, d time.Duration) bool {
-	s.monitorLongSleep.Store(true)
-	defer s.monitorLongSleep.Store(false)
-	if s.serviceRequested.Load() {
+// Sleeps of the monitor that another goroutine ends.
+const (
+	monitorAwake  int32 = iota // none, or a short sleep, which nobody ends
+	monitorIdle                // until work is left to the service
+	monitorParked              // until the leader that is asleep in the socket wakes up
+)
+
+// blockMonitor blocks in a sleep until wakeMonitor ends it, or the timer, and
+// reports the former. It calls stay once more, so that no wake-up is lost.
+func (s *shard) blockMonitor(in int32, stay func() bool, timer <-chan time.Time) (woken bool) {
+	s.monitorSleep.Store(in)
+	defer s.monitorSleep.Store(monitorAwake)
+	if !stay() {
 		return true
 	}
-	timer.Reset(d)
 	select {
-	case <-timer.C:
+	case <-timer:
 		return false
 	case <-s.monitorWake:
 		return true
 	}
+}
+
+// wakeMonitor ends a sleep of the monitor, if it is in this one.
+func (s *shard) wakeMonitor(from int32) {
+	if s.monitorSleep.Load() == from && s.monitorSleep.CompareAndSwap(from, monitorAwake) {
+		select {
+		case s.monitorWake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// sleepLong sleeps for d unless work is left to the service, and reports
+// whether it is.
+func (s *shard) sleepLong(timer *time.Timer, d time.Duration) bool {
+	timer.Reset(d)
+	return s.blockMonitor(monitorIdle, func() bool { return !s.serviceRequested.Load() }, timer.C)
 }
 
 // requestService tells the monitor that work is left to the service that must
@@ -217,15 +234,9 @@ func (s *shard) sleepLong(timer *time.Timer, d time.Duration) bool {
 // raised. Further calls cost next to nothing until the service has run.
 func (s *shard) requestService() {
 	s.activity.arms.Add(1)
-	if s.serviceRequested.Load() {
-		return
-	}
-	s.serviceRequested.Store(true)
-	if s.monitorLongSleep.Load() && s.monitorLongSleep.CompareAndSwap(true, false) {
-		select {
-		case s.monitorWake <- struct{}{}:
-		default:
-		}
+	if !s.serviceRequested.Load() {
+		s.serviceRequested.Store(true)
+		s.wakeMonitor(monitorIdle)
 	}
 }
 
@@ -240,21 +251,4 @@ func (s *shard) flushDeferred() bool {
 	s.flush()
 	s.unlock()
 	return true
-}
-
-// parkMonitor blocks until the leader that is asleep in the socket wakes up.
-func (s *shard) parkMonitor() {
-	s.monitorParked.Store(true)
-	if s.token.isAsleep() && !s.dev.unusable.Load() {
-		<-s.monitorUnpark
-	}
-	s.monitorParked.Store(false)
-}
-
-// unparkMonitor ends a parkMonitor.
-func (s *shard) unparkMonitor() {
-	select {
-	case s.monitorUnpark <- struct{}{}:
-	default:
-	}
 }

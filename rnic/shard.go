@@ -87,9 +87,7 @@ type processorState struct {
 // A monitorState is the state of the monitor and service goroutines, and the
 // ways to wake them.
 type monitorState struct {
-	monitorParked    atomic.Bool // the monitor sleeps until the leader wakes up
-	monitorUnpark    chan struct{}
-	monitorLongSleep atomic.Bool // the monitor is in a long sleep, which monitorWake ends
+	monitorSleep     atomic.Int32 // the sleep that monitorWake ends, or monitorAwake
 	monitorWake      chan struct{}
 	serviceRequested atomic.Bool      // work is left to the service
 	activity         activityCounters // calls that show an active program
@@ -114,8 +112,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 		receiveState: receiveState{rx: link.NewDatagrams(rxBatchSlots)},
 		arbiter:      arbiter{baton: make(chan struct{}, 1)},
 		monitorState: monitorState{
-			monitorUnpark: make(chan struct{}, 1), monitorWake: make(chan struct{}, 1),
-			serviceStart: make(chan struct{}), serviceStopped: make(chan struct{}), serviceDone: make(chan struct{}),
+			monitorWake: make(chan struct{}, 1), serviceStart: make(chan struct{}), serviceStopped: make(chan struct{}), serviceDone: make(chan struct{}),
 		},
 	}
 	s.maxAckEvery = maxAckInterval(conn.Caps().RecvBuffer)
