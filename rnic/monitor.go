@@ -239,16 +239,3 @@ func (s *shard) requestService() {
 		s.wakeMonitor(monitorIdle)
 	}
 }
-
-// flushDeferred sends the acknowledgements and corked posts that a poller has
-// deferred, and reports whether there were any.
-func (s *shard) flushDeferred() bool {
-	if s.ackQueueLen.Load() == 0 && !s.corked.Load() {
-		return false
-	}
-	s.mu.Lock()
-	s.drainAcks(s.dev.now())
-	s.flush()
-	s.unlock()
-	return true
-}
