@@ -57,9 +57,6 @@ func (s *shard) pollForService() int {
 		ch.servicePolls.Add(1)
 	}
 	n := s.pollSocket(caller{})
-	if n > 0 {
-		s.serviceReceived.Add(uint64(n))
-	}
 	for _, ch := range list {
 		ch.servicePolls.Add(-1) // before handleEvents: later events wake a waiter
 		ch.handleEvents()

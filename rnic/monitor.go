@@ -93,7 +93,6 @@ func (m *monitorLoop) checkPolls() (polls uint64, stopped bool) {
 // runService passes the token to the service and waits until it gives it back.
 func (m *monitorLoop) runService() {
 	s := m.s
-	s.serviceRuns.Add(1)
 	s.serviceRequested.Store(false) // the service does it now
 	began := s.dev.now()
 	s.serviceStart <- struct{}{} // passes the token

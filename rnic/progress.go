@@ -99,7 +99,6 @@ func (s *shard) pollSocket(c caller) int {
 	s.packetsSinceAck += packets
 	s.burstPackets += packets
 	s.streaming = s.packetsSinceAck >= streamPackets && s.ackEvery == ackPackets && !s.dev.options.NoService
-	s.received += uint64(packets)
 	if n == 0 {
 		s.adaptAckInterval()
 	}

@@ -57,19 +57,16 @@ type sendState struct {
 	hasBacklog  atomic.Bool  // a queue pair with more to send is in timers, see deferDrain
 }
 
-// A receiveState is the part of a shard that belongs to the token holder. Other
-// goroutines read the atomic.
+// A receiveState is the part of a shard that belongs to the token holder.
 type receiveState struct {
-	rx              *link.Datagrams
-	pkt             wire.Packet
-	flows           flowCache
-	emptyPolls      int  // consecutive reads that found nothing
-	streaming       bool // enough packets came since the last acknowledgement to expect more
-	burstPackets    int  // packets handled since a read found nothing
-	ackEvery        int  // packets per acknowledgement; see adaptAckInterval
-	maxAckEvery     int  // maxAckInterval of the receive buffer
-	received        uint64
-	serviceReceived atomic.Uint64 // the part of received that the service read
+	rx           *link.Datagrams
+	pkt          wire.Packet
+	flows        flowCache
+	emptyPolls   int  // consecutive reads that found nothing
+	streaming    bool // enough packets came since the last acknowledgement to expect more
+	burstPackets int  // packets handled since a read found nothing
+	ackEvery     int  // packets per acknowledgement; see adaptAckInterval
+	maxAckEvery  int  // maxAckInterval of the receive buffer
 
 	processorState
 }
@@ -95,7 +92,6 @@ type monitorState struct {
 	serviceStart   chan struct{} // passes the token to the service; closed at the end
 	serviceStopped chan struct{} // signals that the service has released the token
 	serviceDone    chan struct{} // closed when the service goroutine has ended
-	serviceRuns    atomic.Uint64 // times that the service got the token
 }
 
 // txBatchBytes is the capacity of the transmit batch: four full GSO groups.
