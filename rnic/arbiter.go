@@ -49,22 +49,14 @@ func (s *shard) claimToken() {
 		return
 	}
 	if s.claimCount.Add(1) >= claimPolls {
-		s.recallToken()
+		s.wakeHolder(s.token.recall())
 	}
 }
 
-// recallToken makes the service, or a leader asleep in the socket, give up the
-// token.
-func (s *shard) recallToken() {
-	if s.token.recall() {
-		s.socket.Wake()
-	}
-}
-
-// displaceSleeper wakes a token holder that is asleep in the socket and makes
-// it give up the token.
-func (s *shard) displaceSleeper() {
-	if s.token.displace() {
+// wakeHolder wakes the token holder from its sleep in the socket, if a transition
+// of the token asks for it.
+func (s *shard) wakeHolder(wake bool) {
+	if wake {
 		s.socket.Wake()
 	}
 }
@@ -87,7 +79,7 @@ func (s *shard) requestHandover(done func() bool) bool {
 		return false
 	}
 	s.polls.Add(1)
-	s.recallToken()
+	s.wakeHolder(s.token.recall())
 	for deadline := int64(s.dev.now()) + int64(handoverTimeout); s.token.isServing() && !done(); {
 		if int64(s.dev.now()) > deadline { // perhaps its thread has no processor of the runtime
 			s.handoverBackoff.Store(min(max(1, 2*s.handoverBackoff.Load()), maxHandoverBackoff))
@@ -106,7 +98,7 @@ func (s *shard) seizeToken() {
 	s.token.addSeizer()
 	defer s.token.removeSeizer()
 	for !s.token.seize() {
-		s.displaceSleeper()
+		s.wakeHolder(s.token.displace())
 		runtime.Gosched()
 	}
 }

@@ -153,7 +153,7 @@ func (w *waiter) waitAsFollower(s *shard, displaced bool) {
 	s.followers.Add(1)
 	defer s.followers.Add(-1)
 	if s.token.isServing() {
-		s.displaceSleeper()
+		s.wakeHolder(s.token.displace())
 	}
 	w.park(s, s.baton, displaced)
 }
