@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/sched"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
@@ -155,7 +156,7 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 	}
 	for !b.hasHappened(rank, e) {
 		if err := b.sleepForEvent(rank, e); err != nil {
-			if !errors.Is(err, coll.ErrMismatch) {
+			if !errors.Is(err, deadlock.ErrMismatch) {
 				b.net.comm.Shared.err = fmt.Errorf("communicator %s: earlier call failed: %w", b.net.comm.Name(), err)
 			}
 			return err
