@@ -95,8 +95,9 @@ func (w *Window) startMessage(core *protocol.Core, t *transfer) {
 	if t.packet == packetGet {
 		what, own = packetFetch, p
 	}
-	w.out = rma.Target{Element: rma.DenseElement(1), Vectors: append(w.out.Vectors[:0], rma.Vector{Off: t.place.Offset(p.unit), N: len(t.staging), Count: 1})}
-	w.packet = w.out.Append(t.region.appendID(w.packet[:0]))
+	b := &w.buffers
+	b.out = rma.Target{Element: rma.DenseElement(1), Vectors: append(b.out.Vectors[:0], rma.Vector{Off: t.place.Offset(p.unit), N: len(t.staging), Count: 1})}
+	b.packet = b.out.Append(t.region.appendID(b.packet[:0]))
 	t.startPart(t)
 	t.request.Buf = t.staging
 	t.request.Envelope = w.messageEnvelope(what, own, p.sendQueue.tag)
@@ -105,7 +106,7 @@ func (w *Window) startMessage(core *protocol.Core, t *transfer) {
 		p.sendQueue.countPacket(&h, false)
 		p.sendQueue.lastMessage = p.sendQueue.sent
 	}
-	_ = core.SendActive(p.job, h, w.packet) // if the rank is lost the message fails, too
+	_ = core.SendActive(p.job, h, b.packet) // if the rank is lost the message fails, too
 	if t.packet == packetGet {
 		core.Receive(&t.request)
 	} else {

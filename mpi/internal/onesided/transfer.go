@@ -63,7 +63,7 @@ func (t *transfer) complete(err error) {
 		}
 	}
 	if t.id != 0 {
-		delete(w.pendingReplies, t.id)
+		delete(w.pending.transfers, t.id)
 	}
 	if err != nil && t.peer.sendQueue.err == nil {
 		t.peer.sendQueue.err = err
