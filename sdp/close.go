@@ -31,7 +31,7 @@ func (c *Conn) Close() error {
 		c.mu.Unlock()
 		return nil
 	}
-	c.pollCompletions()
+	c.progress.Poll()
 	if c.discardUnread(); c.discarded == 0 {
 		c.core.CloseWrite()
 	} else { // the peer must not see an orderly end
@@ -65,12 +65,8 @@ func (c *Conn) CloseWrite() error {
 		c.writeDeadline.wakeAndKeep()
 	}
 	c.mu.Unlock()
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.enterCall()
-	defer c.exitCall()
+	c.lockCall(&c.writing)
+	defer c.unlockCall(&c.writing)
 	if c.closed {
 		return c.opError("close", net.ErrClosed)
 	}
