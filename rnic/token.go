@@ -89,8 +89,8 @@ var (
 	transitionSeize      = transition{tokenFree: tokenSeized}
 )
 
-// apply changes the state as x has it.
-func (t *token) apply(x *transition) (from, to tokenState) {
+// applyTransition changes the state as x has it.
+func (t *token) applyTransition(x *transition) (from, to tokenState) {
 	for {
 		w := t.word.Load()
 		from, _ = splitTokenWord(w)
@@ -109,27 +109,27 @@ func (t *token) release() { t.word.And(^uint32(seizer - 1)) }
 // beginSleep is called by the holder before it blocks. It reports whether the holder may block; if
 // not, it must give up the token.
 func (t *token) beginSleep() bool {
-	_, to := t.apply(&transitionBeginSleep)
+	_, to := t.applyTransition(&transitionBeginSleep)
 	return to != tokenServingRecalled
 }
 
 // endSleep is called by the holder after beginSleep, and reports whether it must give up the token.
 func (t *token) endSleep() (displaced bool) {
-	from, _ := t.apply(&transitionEndSleep)
+	from, _ := t.applyTransition(&transitionEndSleep)
 	return from == tokenLeadingDisplaced || from == tokenServingRecalled
 }
 
 // displace makes a holder that is asleep give up the token, and reports whether the caller must
 // wake it.
 func (t *token) displace() (wake bool) {
-	from, to := t.apply(&transitionDisplace)
+	from, to := t.applyTransition(&transitionDisplace)
 	return from != to
 }
 
 // recall makes the service, or a holder that is asleep, give up the token, and reports whether
 // the caller must wake it.
 func (t *token) recall() (wake bool) {
-	from, to := t.apply(&transitionRecall)
+	from, to := t.applyTransition(&transitionRecall)
 	return from != to && from != tokenServing
 }
 
@@ -140,6 +140,6 @@ func (t *token) removeSeizer() { t.word.Add(^uint32(seizer - 1)) }
 
 // seize takes the token, if it is free, for one of the seizers.
 func (t *token) seize() bool {
-	from, to := t.apply(&transitionSeize)
+	from, to := t.applyTransition(&transitionSeize)
 	return from != to
 }

@@ -79,7 +79,7 @@ func (w *waiter) wait() error {
 		}
 		s := w.cq.shard.Load()
 		if w.cq.managementOnly.Load() && !w.cq.dev.options.NoService {
-			w.park(s, nil, true) // it never leads: the socket is left to waiters for traffic and to the service
+			w.parkUnlessDone(s, nil, true) // it never leads: the socket is left to waiters for traffic and to the service
 			continue
 		}
 		if !displaced && s.token.acquire(tokenLeading) {
@@ -147,18 +147,19 @@ func (w *waiter) finish() {
 	}
 }
 
-// waitAsFollower parks until a wake-up, the end of the context, or the baton.
-// Unless displaced is set, it returns at once if the token has become free.
+// waitAsFollower parks as a follower; see parkUnlessDone.
 func (w *waiter) waitAsFollower(s *shard, displaced bool) {
 	s.followers.Add(1)
 	defer s.followers.Add(-1)
 	if s.token.isServing() {
 		s.wakeHolder(s.token.displace())
 	}
-	w.park(s, s.baton, displaced)
+	w.parkUnlessDone(s, s.baton, displaced)
 }
 
-func (w *waiter) park(s *shard, baton <-chan struct{}, displaced bool) {
+// parkUnlessDone parks until a wake-up, the end of the context, or the baton. It
+// returns at once if the token has become free, unless displaced is set.
+func (w *waiter) parkUnlessDone(s *shard, baton <-chan struct{}, displaced bool) {
 	wake := w.cq.parkWaiter()
 	defer w.cq.unparkWaiter(wake)
 	if !displaced && s.token.isFree() || w.isDone() {
