@@ -51,15 +51,23 @@ const (
 // reports whether the caller has just polled.
 func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 	c := caller{cq: w.cq}
-	l := s.newLead()
+	l := lead{s: s, budget: s.leaderSpinner.budget(), lastPacket: int64(s.dev.now()), appRan: true}
 	for polls := 0; ; polls++ {
 		n := 0
 		if polls > 0 || !polled || l.budget > 0 && !s.cpuShared { // with a shared processor, yield first
 			n = s.pollSocket(c)
 		}
-		extra := l.extraSpin(n)
+		extra := int64(0)
+		if l.shortSleep && n > 0 {
+			extra = s.leaderSpinner.recordShortSleep()
+		}
+		l.shortSleep = false
 		if w.isDone() {
-			l.recordSatisfied()
+			if l.budget > 0 {
+				s.leaderSpinner.recordHit()
+			} else {
+				s.flushDeferred() // no poll may follow for long
+			}
 			return false
 		}
 		if s.token.hasSeizers() {
@@ -84,46 +92,18 @@ type lead struct {
 	appRan     bool  // the application may have run since the last sleep
 }
 
-func (s *shard) newLead() lead {
-	return lead{s: s, budget: s.leaderSpinner.budget(), lastPacket: int64(s.dev.now()), appRan: true}
-}
-
-// recordSatisfied records how the waiter was satisfied.
-func (l *lead) recordSatisfied() {
-	if l.budget > 0 {
-		l.s.leaderSpinner.recordHit()
-	} else {
-		l.s.flushDeferred() // no poll may follow for long
-	}
-}
-
-// extraSpin returns the duration of a spin after n packets have ended a short
-// sleep, else 0.
-func (l *lead) extraSpin(n int) int64 {
-	short := l.shortSleep
-	l.shortSleep = false
-	if !short || n == 0 {
-		return 0
-	}
-	return l.s.leaderSpinner.recordShortSleep()
-}
-
 // keepSpinning reports whether the leader polls again after a poll with n packets. If so,
 // it has yielded if other goroutines or threads may need this processor.
 func (l *lead) keepSpinning(n, polls int) bool {
-	s := l.s
-	idle := int64(0)
+	if n == 0 && l.budget == 0 {
+		return false
+	}
+	s, now := l.s, int64(l.s.dev.now())
 	if n > 0 {
-		l.yields = 0
+		l.yields, l.lastPacket = 0, now
 	}
-	if l.budget > 0 {
-		if now := int64(s.dev.now()); n > 0 {
-			l.lastPacket = now
-		} else {
-			idle = now - l.lastPacket
-		}
-	}
-	sharing := l.budget > 0 && s.cpuShared && l.yields < maxSharedYields && idle < int64(maxSharedSpin)
+	idle := now - l.lastPacket
+	sharing := s.cpuShared && l.yields < maxSharedYields && idle < int64(maxSharedSpin)
 	if n == 0 && idle >= l.budget && !sharing {
 		return false
 	}
@@ -160,9 +140,8 @@ func (l *lead) blockInSocket(w *waiter) (displaced bool) {
 }
 
 // leaderYieldInterval is the maximum time that a leader sleeps repeatedly
-// without calling the Go scheduler. The runtime's monitor takes a goroutine
-// that makes only system calls for one blocked in a single call: after 10 ms it
-// would retake the processor in each call and check it every 20 us.
+// without calling the Go scheduler: after 10 ms without, the runtime's monitor
+// would retake the processor in each system call.
 const leaderYieldInterval = 5 * time.Millisecond
 
 // yieldToWoken runs other goroutines before the holder of the token sleeps in

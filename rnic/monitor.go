@@ -16,13 +16,8 @@ const (
 )
 
 // runMonitor is the monitor goroutine: it detects that no goroutine polls the
-// socket and then hands the token to the service.
-//
-// It has no thread of its own, unlike the service: beside a polling program, an
-// idle thread of the runtime runs it, while waking a dedicated thread would
-// make the runtime take the processor from the program and give it back. It
-// sleeps in the runtime: sleeping in a system call would keep the runtime's own
-// monitor awake, which costs a spinning poller a tenth of its time.
+// socket and then hands the token to the service. It has no thread of its own and
+// sleeps in the Go runtime; docs/engine.md says why.
 //
 // The sleep grows by an eighth each time the service was not needed, because
 // each check costs a process that shares its processor a context switch, and is

@@ -20,10 +20,8 @@ const (
 // monitor passes it the token, and releases the token when another goroutine
 // polls or waits.
 //
-// It has its own thread: a blocking system call returns sooner than Go's
-// network poller, the kernel keeps the threads of the program and of the
-// service on separate processors, which scheduling goroutines would not, and a
-// short scheduler slice can be set for the thread.
+// It has its own thread, with a short scheduler slice, and blocks in a system
+// call; docs/engine.md says why.
 func (s *shard) runService() {
 	defer close(s.serviceDone)
 	runtime.LockOSThread()
