@@ -150,7 +150,9 @@ func (ch *completionChannel) Close() error {
 	if err := ch.close(); err != nil {
 		return err
 	}
-	ch.removeHandler() // without ch.mu, which is taken after Device.mu
+	if ch.handler.Load() != nil {
+		ch.dev.updateHandledChannels(ch, false) // without ch.mu, which is taken after Device.mu
+	}
 	return nil
 }
 

@@ -19,29 +19,23 @@ func (ch *completionChannel) Handle(handler func(verbs.CQ) bool) error {
 	if !ch.handler.CompareAndSwap(nil, &handler) {
 		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrInvalid, Detail: "the channel has a handler"}
 	}
-	ch.dev.updateHandledChannels(func(list []*completionChannel) []*completionChannel { return append(list, ch) })
+	ch.dev.updateHandledChannels(ch, true)
 	return nil
 }
 
-// removeHandler undoes Handle. A last call of the handler may still be running.
-func (ch *completionChannel) removeHandler() {
-	if ch.handler.Load() != nil {
-		ch.dev.updateHandledChannels(func(list []*completionChannel) []*completionChannel {
-			return slices.DeleteFunc(list, func(one *completionChannel) bool { return one == ch })
-		})
-	}
-}
-
-// updateHandledChannels replaces the list of channels with a handler by a
-// changed copy.
-func (d *Device) updateHandledChannels(change func([]*completionChannel) []*completionChannel) {
+// updateHandledChannels replaces the list of channels with a handler by a copy
+// with or without ch. After its removal a last call of the handler may still be
+// running.
+func (d *Device) updateHandledChannels(ch *completionChannel, handled bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var list []*completionChannel
 	if old := d.handledChannels.Load(); old != nil {
-		list = slices.Clone(*old)
+		list = slices.DeleteFunc(slices.Clone(*old), func(one *completionChannel) bool { return one == ch })
 	}
-	list = change(list)
+	if handled {
+		list = append(list, ch)
+	}
 	d.handledChannels.Store(&list)
 }
 
