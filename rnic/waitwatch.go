@@ -14,27 +14,24 @@ const waitCheckInterval = time.Second
 // Wait or PollWait two atomic operations.
 func (d *Device) checkWaiters() {
 	d.waitWatch.Store(false) // first: a waiter that is missed below restarts the watch
+	waiting, stalled := false, map[*completionQueue]*completionSources{}
 	d.mu.Lock()
-	var list []*completionQueue
 	for c := range d.cqs {
 		if c.blockedCalls.Load() > 0 {
-			list = append(list, c)
+			waiting = true
+			if c.isStalled() && c.hint.Load() == nil {
+				stalled[c] = &completionSources{}
+			}
 		}
 	}
 	d.mu.Unlock()
-	stalled := map[*completionQueue]*completionSources{}
-	for _, c := range list {
-		if c.isStalled() && c.hint.Load() == nil {
-			stalled[c] = &completionSources{}
-		}
-	}
 	d.findSources(stalled)
 	for c, sources := range stalled {
 		if cause, grave := sources.whyStuck(c); cause != "" {
 			d.reportStuck(c, cause, grave)
 		}
 	}
-	if len(list) > 0 && !d.unusable.Load() {
+	if waiting && !d.unusable.Load() {
 		d.startWaitWatch()
 	}
 }
