@@ -16,7 +16,7 @@ func (p *Process) unlockAndNotify() {
 	if changed {
 		p.progress.Notify()
 	}
-	if p.polling.sleeping && (changed || p.o.Net == UD) { // over UD, Block does not wait for operations started later
+	if p.polling.sleeps() && (changed || p.o.Net == UD) { // over UD, Block does not wait for operations started later
 		p.progress.RestartBlock()
 	}
 	p.mu.Unlock()
@@ -60,12 +60,14 @@ type pollState struct {
 	idleRounds int           // polls without an event
 	nap        time.Duration // length of the next sleep, if memory must be polled
 	quiet      time.Time     // start of the time without events, or zero
-	sleeping   bool          // in Net.Block
 	timer      *time.Timer   // ends the sleep
 }
 
 // reset starts to poll in a spin loop.
 func (s *pollState) reset() { s.idleRounds, s.nap, s.quiet = 0, minSleep, time.Time{} }
+
+// sleeps reports whether the leader sleeps in Net.Block between polls.
+func (s *pollState) sleeps() bool { return s.idleRounds >= yieldRounds }
 
 // Prepare implements progress.Source.
 func (s *source) Prepare(progress.Waitable) {
@@ -77,13 +79,13 @@ func (s *source) Prepare(progress.Waitable) {
 // Poll implements progress.Source.
 func (s *source) Poll() bool {
 	p := (*Process)(s)
-	p.polling.sleeping = false
 	before := p.changes
 	if !p.closed && p.net.Poll() {
 		p.changes++
 	}
 	p.progressChannels()
 	if p.changes == before {
+		p.polling.idleRounds++
 		return false
 	}
 	p.polling.reset()
@@ -103,7 +105,7 @@ const (
 // Block implements progress.Source. A transport that fails ends the operations.
 func (s *source) Block(ctx context.Context) error {
 	p := (*Process)(s)
-	if p.polling.idleRounds++; p.polling.idleRounds < yieldRounds {
+	if !p.polling.sleeps() {
 		if p.polling.idleRounds > spinRounds {
 			runtime.Gosched()
 		}
@@ -121,7 +123,6 @@ func (p *Process) startSleep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := &p.polling
-	s.sleeping = true
 	if now := time.Now(); s.quiet.IsZero() {
 		s.quiet = now
 	} else if now.Sub(s.quiet) >= p.o.ProbeDelay {

@@ -29,10 +29,11 @@ type Comm struct {
 // context id; it is nil if the communicator cannot be freed.
 func (j *job) newComm(name string, id uint32, ranks []int, rank, size int, release func()) *Comm {
 	c := &Comm{world: j}
+	c.base.Usable, c.base.Fail = c.checkUsable, c.fail
 	c.base.Init(j.Engine, id, name, ranks, rank, size)
-	c.messages = j.messages.NewComm(&c.base, c.checkUsable, c.fail)
+	c.messages = j.messages.NewComm(&c.base)
 	shares := size > 1 && !j.o.NoShared && j.Placement.OnOneNode(size, c.base.WorldRank)
-	c.calls = j.Calls.NewComm(&c.base, collective.Config{Processors: j.Placement.CountProcessors(size, c.base.WorldRank), SharesNode: shares, Usable: c.checkUsable, Fail: c.fail, Release: release})
+	c.calls = j.Calls.NewComm(&c.base, collective.Config{Processors: j.Placement.CountProcessors(size, c.base.WorldRank), SharesNode: shares, Release: release})
 	return c
 }
 

@@ -7,10 +7,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/collective"
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/onesided"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -38,7 +38,7 @@ var (
 	ErrContexts  = collective.ErrContexts
 	ErrFreed     = comm.ErrFreed
 	ErrRequest   = collective.ErrRequest // MPI_ERR_REQUEST
-	ErrMismatch  = coll.ErrMismatch      // the ranks make different collective calls
+	ErrMismatch  = deadlock.ErrMismatch  // the ranks make different collective calls
 
 	ErrWin    = onesided.ErrWin    // MPI_ERR_WIN
 	ErrEpoch  = onesided.ErrEpoch  // MPI_ERR_RMA_SYNC

@@ -25,14 +25,14 @@ func (w World) Algorithms() coll.Choices { return w.world.Calls.Choices }
 func (w World) Choose(ch coll.Choices) { w.world.Calls.Choices = ch }
 
 // ProcessorsOf returns the number of processors of the ranks of a communicator.
-func ProcessorsOf(c *Comm) int { return c.calls.ProcessorCount() }
+func ProcessorsOf(c *Comm) int { return c.calls.Processors }
 
 // Sleepers returns the number of ranks that sleep until another rank publishes data in the shared
 // memory of a communicator.
-func Sleepers(c *Comm) int { return c.calls.SharedBoard().Sleepers() }
+func Sleepers(c *Comm) int { return c.calls.Shared.Board.Sleepers() }
 
 // Shares reports whether the ranks of a communicator have shared memory.
-func Shares(c *Comm) bool { return c.calls.SharedBoard() != nil }
+func Shares(c *Comm) bool { return c.calls.Shared.Board != nil }
 
 // BoardAfter is the number of calls after which shared memory is created, and BoardRoom its bytes
 // per rank.

@@ -128,9 +128,9 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 		return nil, fmt.Errorf("%w: calling rank is not a member", ErrGroup)
 	}
 	// The members use the contexts of c, with their ranks in the group, until they have an id.
-	var base comm.Comm
+	base := comm.Comm{Usable: c.world.checkUsable}
 	base.Init(c.base.Engine, c.base.ContextID, c.Name()+".group", slices.Clone(g.ranks), rank, len(members))
-	ctx, err := c.world.Calls.NewGroup(&base, tag, c.world.checkUsable).AgreeContext("create-group", g.ranks)
+	ctx, err := c.world.Calls.NewGroup(&base, tag).AgreeContext("create-group", g.ranks)
 	if err != nil {
 		return nil, err
 	}

@@ -52,9 +52,9 @@
 //	   | PSNs, credits, fence                     v
 //	   v                                       scatter, writeMemory gather.go
 //	rc.sendPacket       rc.go                     | into the application's memory
-//	   | window, headers, gathered data           v
-//	   |                                       completeRecv         inbound.go
-//	   v                                          v
+//	   | window                                   v
+//	buildData           build.go               completeRecv         inbound.go
+//	   v headers, gathered data                   v
 //	Out ------- SEND, WRITE, READ -------->    acceptPacket         responder.go
 //	                                              | schedules the acknowledgement
 //	                                              v

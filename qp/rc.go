@@ -62,6 +62,76 @@ func (t rc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
 	return sent
 }
 
+// minBurst returns the window space required to send the packet at offset off
+// of w. The first packet of a burst waits until the rest of its message, or a
+// quarter of the window, may follow, because few large sends cost less than
+// many small ones.
+func (c *Core) minBurst(w *sendWQE, off uint32) int {
+	one := int(min(c.mtu, w.length-off)) + PacketCost
+	if c.burst > 0 {
+		return one
+	}
+	return max(one, int(min(w.length-off, uint32(c.window.Size()/4))))
+}
+
+// sendRead builds the request for the next part of a read.
+func (t rc) sendRead(now reliability.Time, out Out, w *sendWQE) outcome {
+	off := uint32(t.next.Sub(w.first)) * t.mtu
+	n := min(t.readPart-off%t.readPart, w.length-off)
+	if t.rdOut >= uint32(t.attr.MaxRdAtomic) || !t.readWindow.Allows(int(t.rdBytes), int(n)) {
+		return blocked
+	}
+	info := wire.RCReadRequest.Info()
+	b := out.Next(&t.path, info.HeaderLen+wire.ICRCLen)
+	if b == nil {
+		return full
+	}
+	bth := wire.BTH{Opcode: info.Opcode, PKey: t.pkey, DestQPN: t.attr.DestQPN, PSN: t.next, AckReq: true}
+	bth.Put(b)
+	wire.RETH{VA: w.remote + uint64(off), RKey: w.rkey, Length: n}.Put(b[wire.BTHLen:])
+	t.rdOut++
+	t.rdBytes += n
+	if !t.next.Less(t.top) {
+		t.credits.StartMessage(false)
+	}
+	t.onPacketSent(now, w, info.Opcode, max(1, int((n+t.mtu-1)/t.mtu)), true)
+	return sent
+}
+
+// sendAtomic builds an atomic request.
+func (t rc) sendAtomic(now reliability.Time, out Out, w *sendWQE) outcome {
+	if t.rdOut >= uint32(t.attr.MaxRdAtomic) {
+		return blocked
+	}
+	op := wire.RCFetchAdd
+	h := wire.AtomicETH{VA: w.remote, RKey: w.rkey, SwapAdd: w.operand}
+	if w.op == verbs.WRAtomicCmpSwap {
+		op = wire.RCCmpSwap
+		h.SwapAdd, h.Compare = w.swap, w.operand
+	}
+	info := op.Info()
+	b := out.Next(&t.path, info.HeaderLen+wire.ICRCLen)
+	if b == nil {
+		return full
+	}
+	bth := wire.BTH{Opcode: op, PKey: t.pkey, DestQPN: t.attr.DestQPN, PSN: t.next, AckReq: true}
+	bth.Put(b)
+	h.Put(b[wire.BTHLen:])
+	t.rdOut++
+	if !t.next.Less(t.top) {
+		t.credits.StartMessage(false)
+	}
+	t.onPacketSent(now, w, op, 1, true)
+	return sent
+}
+
+// onPacketSent advances past a packet of psns PSNs that was built, and starts the timer of its
+// acknowledgement.
+func (t rc) onPacketSent(now reliability.Time, w *sendWQE, op wire.Opcode, psns int, ackReq bool) {
+	t.advancePast(now, w, op, psns, ackReq)
+	t.retry.OnSent(now, ackReq, &t.rtt)
+}
+
 // onSendRefused implements transport.
 func (t rc) onSendRefused(now reliability.Time, bth wire.BTH, info *wire.Info, refusal *verbs.RefusedError) {
 	switch {

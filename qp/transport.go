@@ -45,6 +45,15 @@ type transport interface {
 	reset()
 }
 
+// An outcome is the result of an attempt to send the next packet.
+type outcome uint8
+
+const (
+	sent    outcome = iota
+	blocked         // waits for an acknowledgement, a credit or a timer
+	full            // the batch is full
+)
+
 // An unreliable is the common part of UC and UD: no acknowledgements, timers and credits. A
 // request is complete when its packets were sent.
 type unreliable struct{ *Core }

@@ -13,9 +13,8 @@ import (
 // An arbiter decides which goroutine reads the socket: it has the token, and the
 // requests of the goroutines that want it.
 type arbiter struct {
-	token         token
-	polls         atomic.Uint64 // polls, waits that lead, and batches of long posts; the service stays out while it increases
-	sleepDeadline atomic.Int64  // end of the holder's sleep in the socket by a timer; 0 for none
+	token token
+	polls atomic.Uint64 // polls, waits that lead, and batches of long posts; the service stays out while it increases
 
 	claimStart atomic.Int64 // start of the current claimWindow: a poller found the token taken
 	claimCount atomic.Int32 // polls that found the token taken in this window
@@ -50,22 +49,14 @@ func (s *shard) claimToken() {
 		return
 	}
 	if s.claimCount.Add(1) >= claimPolls {
-		s.recallToken()
+		s.wakeHolder(s.token.recall())
 	}
 }
 
-// recallToken makes the service, or a leader asleep in the socket, give up the
-// token.
-func (s *shard) recallToken() {
-	if s.token.recall() {
-		s.socket.Wake()
-	}
-}
-
-// displaceSleeper wakes a token holder that is asleep in the socket and makes
-// it give up the token.
-func (s *shard) displaceSleeper() {
-	if s.token.displace() {
+// wakeHolder wakes the token holder from its sleep in the socket, if a transition
+// of the token asks for it.
+func (s *shard) wakeHolder(wake bool) {
+	if wake {
 		s.socket.Wake()
 	}
 }
@@ -88,7 +79,7 @@ func (s *shard) requestHandover(done func() bool) bool {
 		return false
 	}
 	s.polls.Add(1)
-	s.recallToken()
+	s.wakeHolder(s.token.recall())
 	for deadline := int64(s.dev.now()) + int64(handoverTimeout); s.token.isServing() && !done(); {
 		if int64(s.dev.now()) > deadline { // perhaps its thread has no processor of the runtime
 			s.handoverBackoff.Store(min(max(1, 2*s.handoverBackoff.Load()), maxHandoverBackoff))
@@ -107,7 +98,7 @@ func (s *shard) seizeToken() {
 	s.token.addSeizer()
 	defer s.token.removeSeizer()
 	for !s.token.seize() {
-		s.displaceSleeper()
+		s.wakeHolder(s.token.displace())
 		runtime.Gosched()
 	}
 }
@@ -130,30 +121,20 @@ func (s *shard) offerBaton() {
 }
 
 // sleepInSocket blocks until the socket is readable, a timer is due or Wake is
-// called. It calls ready once more after token.beginSleep, so that no wake-up is
-// lost. It reports whether another goroutine requested the token. The token is
-// held.
+// called, and reports whether another goroutine requested the token. The token
+// is held. A goroutine that arms an earlier timer or makes ready true either
+// sees the token asleep and wakes the socket, or did so before the look at both.
 func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 	s.flushDeferred()
-	deadline := s.nextTimer.Load()
-	s.sleepDeadline.Store(deadline)
 	if !s.token.beginSleep() {
 		return true
 	}
 	defer func() { // also if a method of the program's context panics
 		wanted = s.token.endSleep()
-		if s.monitorParked.Load() {
-			s.unparkMonitor()
-		}
+		s.wakeMonitor(monitorParked)
 	}()
 	s.flushCorked() // posts since flushDeferred
-	// A goroutine that arms an earlier timer or makes ready true either sees the
-	// token asleep and wakes the socket, or did so before this second check.
-	if next := s.nextTimer.Load(); next != deadline {
-		deadline = next
-		s.sleepDeadline.Store(deadline)
-	}
-	if !ready() && s.token.isAsleep() {
+	if deadline := s.nextTimer.Load(); !ready() && s.token.isAsleep() {
 		timeout := time.Duration(-1)
 		if deadline != 0 {
 			timeout = time.Duration(max(0, deadline-int64(s.dev.now())))

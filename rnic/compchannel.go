@@ -97,11 +97,11 @@ func (ch *completionChannel) checkUsable(op string) error {
 }
 
 // enqueueEvent lists c, unless it is listed already: for the handler while the
-// service polls, and for Wait otherwise. c.mu is held.
-func (ch *completionChannel) enqueueEvent(c *completionQueue) {
+// service polls, if offer is set, and for Wait otherwise. c.mu is held.
+func (ch *completionChannel) enqueueEvent(c *completionQueue, offer bool) {
 	list := &ch.waiting
 	ch.mu.Lock()
-	if ch.servicePolls.Load() > 0 {
+	if offer && ch.servicePolls.Load() > 0 {
 		list = &ch.offered
 	}
 	if c.node.list == nil {
@@ -161,7 +161,9 @@ func (ch *completionChannel) Close() error {
 	if err := ch.close(); err != nil {
 		return err
 	}
-	ch.removeHandler() // without ch.mu, which is taken after Device.mu
+	if ch.handler.Load() != nil {
+		ch.dev.updateHandledChannels(ch, false) // without ch.mu, which is taken after Device.mu
+	}
 	return nil
 }
 

@@ -16,16 +16,17 @@ const (
 // back to coalesce with later posts. If so it requests the service as a
 // fallback.
 func (s *shard) corkStream(q *queuePair) bool {
-	bytes, packets := s.tx.Bytes(), s.tx.Len()
-	if packets == 0 || bytes >= corkBytes || packets >= corkPackets || s.dev.options.NoService {
-		return false
-	}
-	if q.core.InFlight() < corkShare*(bytes+packets*qp.PacketCost)+corkFloor {
+	if !s.canCork() || q.core.InFlight() < corkShare*(s.tx.Bytes()+s.tx.Len()*qp.PacketCost)+corkFloor {
 		return false
 	}
 	s.corked.Store(true)
 	s.requestService()
 	return true
+}
+
+// canCork reports whether there is a batch that is small enough to be held back.
+func (s *shard) canCork() bool {
+	return s.tx.Len() > 0 && s.tx.Bytes() < corkBytes && s.tx.Len() < corkPackets && !s.dev.options.NoService
 }
 
 // minGatherFollowers is the number of followers from which on posts are left to
@@ -37,7 +38,7 @@ const minGatherFollowers = 4
 // sends their posts together. This serves many queue pairs with a goroutine
 // each, of which the last read woke several.
 func (s *shard) leaveToLeader() bool {
-	if s.followers.Load() < minGatherFollowers || s.tx.Len() == 0 || s.tx.Bytes() >= corkBytes || s.tx.Len() >= corkPackets || s.dev.options.NoService {
+	if s.followers.Load() < minGatherFollowers || !s.canCork() {
 		return false
 	}
 	s.corked.Store(true)
@@ -45,13 +46,23 @@ func (s *shard) leaveToLeader() bool {
 	return s.leader.Load() != nil && !s.token.isAsleep()
 }
 
-// flushCorked sends a batch that is held back, with the pending
-// acknowledgements. s.mu must not be held.
+// flushDeferred sends the acknowledgements that a poller has deferred, and the
+// batch that is held back, and reports whether there were any. s.mu must not be
+// held.
+func (s *shard) flushDeferred() bool {
+	if s.ackQueueLen.Load() == 0 && !s.corked.Load() {
+		return false
+	}
+	s.mu.Lock()
+	s.drainAcks(s.dev.now())
+	s.flush()
+	s.unlock()
+	return true
+}
+
+// flushCorked is like flushDeferred, if a batch is held back.
 func (s *shard) flushCorked() {
 	if s.corked.Load() {
-		s.mu.Lock()
-		s.drainAcks(s.dev.now())
-		s.flush()
-		s.unlock()
+		s.flushDeferred()
 	}
 }

@@ -79,7 +79,7 @@ func (c *completionQueue) pushCompletion(wc *verbs.WC, solicited bool) bool {
 		c.failed.Store(true)
 		if c.channel != nil && c.armed != disarmed {
 			c.armed = disarmed
-			c.channel.enqueueEvent(c)
+			c.channel.enqueueEvent(c, true)
 		}
 		c.mu.Unlock()
 		if first {
@@ -100,7 +100,7 @@ func (c *completionQueue) pushCompletion(wc *verbs.WC, solicited bool) bool {
 		if c.channel == nil {
 			c.eventPending.Store(true)
 		} else {
-			c.channel.enqueueEvent(c)
+			c.channel.enqueueEvent(c, true)
 			event = false // the channel wakes its waiter
 		}
 	}

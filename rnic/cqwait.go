@@ -95,7 +95,7 @@ func (c *completionQueue) ReqNotify(solicitedOnly bool) error {
 		return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrClosed}
 	}
 	if c.overrun && c.channel != nil {
-		c.channel.enqueueEvent(c)
+		c.channel.enqueueEvent(c, true)
 		return nil
 	}
 	want := armedAny

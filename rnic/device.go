@@ -73,7 +73,7 @@ type deviceReports struct {
 	wakeups      atomic.Uint64 // number of possible wake-ups of goroutines
 	retired      retiredCounters
 	layers       layers
-	waitWatch    waitWatch
+	waitWatch    atomic.Bool // the timer of checkWaiters runs
 	logs         deferredLogs
 	capture      *capture.File // the running capture, or nil
 	debug        debugEndpoint

@@ -40,7 +40,7 @@ func (d *Device) close() error {
 	d.groups.close()
 	for _, s := range d.shards {
 		errs = append(errs, s.socket.Close())
-		s.unparkMonitor()
+		s.wakeMonitor(monitorParked)
 		if !d.options.NoService {
 			<-s.serviceDone
 		}

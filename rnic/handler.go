@@ -19,29 +19,23 @@ func (ch *completionChannel) Handle(handler func(verbs.CQ) bool) error {
 	if !ch.handler.CompareAndSwap(nil, &handler) {
 		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrInvalid, Detail: "the channel has a handler"}
 	}
-	ch.dev.updateHandledChannels(func(list []*completionChannel) []*completionChannel { return append(list, ch) })
+	ch.dev.updateHandledChannels(ch, true)
 	return nil
 }
 
-// removeHandler undoes Handle. A last call of the handler may still be running.
-func (ch *completionChannel) removeHandler() {
-	if ch.handler.Load() != nil {
-		ch.dev.updateHandledChannels(func(list []*completionChannel) []*completionChannel {
-			return slices.DeleteFunc(list, func(one *completionChannel) bool { return one == ch })
-		})
-	}
-}
-
-// updateHandledChannels replaces the list of channels with a handler by a
-// changed copy.
-func (d *Device) updateHandledChannels(change func([]*completionChannel) []*completionChannel) {
+// updateHandledChannels replaces the list of channels with a handler by a copy
+// with or without ch. After its removal a last call of the handler may still be
+// running.
+func (d *Device) updateHandledChannels(ch *completionChannel, handled bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var list []*completionChannel
 	if old := d.handledChannels.Load(); old != nil {
-		list = slices.Clone(*old)
+		list = slices.DeleteFunc(slices.Clone(*old), func(one *completionChannel) bool { return one == ch })
 	}
-	list = change(list)
+	if handled {
+		list = append(list, ch)
+	}
 	d.handledChannels.Store(&list)
 }
 
@@ -57,9 +51,6 @@ func (s *shard) pollForService() int {
 		ch.servicePolls.Add(1)
 	}
 	n := s.pollSocket(caller{})
-	if n > 0 {
-		s.serviceReceived.Add(uint64(n))
-	}
 	for _, ch := range list {
 		ch.servicePolls.Add(-1) // before handleEvents: later events wake a waiter
 		ch.handleEvents()
@@ -80,7 +71,11 @@ func (ch *completionChannel) handleEvents() {
 		}
 		ch.dev.wakeups.Add(1) // the handler may make a goroutine runnable
 		if !ch.callHandler(handler, c) {
-			ch.enqueueUnhandled(c)
+			c.mu.Lock()
+			if !c.closed {
+				ch.enqueueEvent(c, false)
+			}
+			c.mu.Unlock()
 		}
 	}
 }
@@ -100,19 +95,4 @@ func (ch *completionChannel) callHandler(handler func(verbs.CQ) bool, c *complet
 	handled = handler(c)
 	returned = true
 	return handled
-}
-
-// enqueueUnhandled lists c for Wait.
-func (ch *completionChannel) enqueueUnhandled(c *completionQueue) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return
-	}
-	ch.mu.Lock()
-	if c.node.list == nil {
-		ch.waiting.push(c)
-	}
-	ch.mu.Unlock()
-	ch.wakeOne()
 }

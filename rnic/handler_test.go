@@ -75,7 +75,7 @@ func TestHandOver(t *testing.T) {
 		for _, c := range cqs {
 			c := c.(*completionQueue)
 			c.mu.Lock()
-			ch.enqueueEvent(c)
+			ch.enqueueEvent(c, true)
 			c.mu.Unlock()
 		}
 	}

@@ -51,22 +51,30 @@ const (
 // reports whether the caller has just polled.
 func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 	c := caller{cq: w.cq}
-	l := s.newLead()
+	l := lead{s: s, budget: s.leaderSpinner.budget(), lastPacket: int64(s.dev.now()), appRan: true}
 	for polls := 0; ; polls++ {
 		n := 0
-		if polls > 0 || !polled || l.spun && !s.cpuShared { // with a shared processor, yield first
+		if polls > 0 || !polled || l.budget > 0 && !s.cpuShared { // with a shared processor, yield first
 			n = s.pollSocket(c)
 		}
-		extra := l.extraSpin(n)
+		extra := int64(0)
+		if l.shortSleep && n > 0 {
+			extra = s.leaderSpinner.recordShortSleep()
+		}
+		l.shortSleep = false
 		if w.isDone() {
-			l.recordSatisfied()
+			if l.budget > 0 {
+				s.leaderSpinner.recordHit()
+			} else {
+				s.flushDeferred() // no poll may follow for long
+			}
 			return false
 		}
 		if s.token.hasSeizers() {
 			return true
 		}
 		if extra > 0 {
-			l.budget, l.spun = extra, true
+			l.budget = extra
 		}
 		if !l.keepSpinning(n, polls) && l.blockInSocket(w) {
 			return true
@@ -78,54 +86,24 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 type lead struct {
 	s          *shard
 	budget     int64 // nanoseconds without a packet until the leader sleeps; 0 does not spin
-	spun       bool  // the leader spins, or has spun since the last sleep
 	lastPacket int64 // time of the last packet, or start of the spin
 	yields     int   // consecutive yields without a packet
 	shortSleep bool  // the last sleep, which no spin preceded, was shorter than a spin
 	appRan     bool  // the application may have run since the last sleep
 }
 
-func (s *shard) newLead() lead {
-	budget := s.leaderSpinner.budget()
-	return lead{s: s, budget: budget, spun: budget > 0, lastPacket: int64(s.dev.now()), appRan: true}
-}
-
-// recordSatisfied records how the waiter was satisfied.
-func (l *lead) recordSatisfied() {
-	if l.spun {
-		l.s.leaderSpinner.recordHit()
-	} else {
-		l.s.flushDeferred() // no poll may follow for long
-	}
-}
-
-// extraSpin returns the duration of a spin after n packets have ended a short
-// sleep, else 0.
-func (l *lead) extraSpin(n int) int64 {
-	short := l.shortSleep
-	l.shortSleep = false
-	if !short || n == 0 {
-		return 0
-	}
-	return l.s.leaderSpinner.recordShortSleep()
-}
-
 // keepSpinning reports whether the leader polls again after a poll with n packets. If so,
 // it has yielded if other goroutines or threads may need this processor.
 func (l *lead) keepSpinning(n, polls int) bool {
-	s := l.s
-	idle := int64(0)
+	if n == 0 && l.budget == 0 {
+		return false
+	}
+	s, now := l.s, int64(l.s.dev.now())
 	if n > 0 {
-		l.yields = 0
+		l.yields, l.lastPacket = 0, now
 	}
-	if l.budget > 0 {
-		if now := int64(s.dev.now()); n > 0 {
-			l.lastPacket = now
-		} else {
-			idle = now - l.lastPacket
-		}
-	}
-	sharing := l.budget > 0 && s.cpuShared && l.yields < maxSharedYields && idle < int64(maxSharedSpin)
+	idle := now - l.lastPacket
+	sharing := s.cpuShared && l.yields < maxSharedYields && idle < int64(maxSharedSpin)
 	if n == 0 && idle >= l.budget && !sharing {
 		return false
 	}
@@ -137,7 +115,7 @@ func (l *lead) keepSpinning(n, polls int) bool {
 		l.yields++
 		if s.yieldToThreads() {
 			s.leaderSpinner.recordHog()
-			l.budget, l.spun = 0, false
+			l.budget = 0
 		}
 	}
 	return true
@@ -146,12 +124,14 @@ func (l *lead) keepSpinning(n, polls int) bool {
 // blockInSocket blocks in the socket, and reports whether another goroutine requested the
 // token. Later polls do not spin, unless the sleep was short.
 func (l *lead) blockInSocket(w *waiter) (displaced bool) {
-	s, afterSpin := l.s, l.spun
+	s, afterSpin := l.s, l.budget > 0
 	if afterSpin {
 		s.leaderSpinner.recordMiss()
 	}
-	s.yieldBeforeSleep(l.appRan)
-	l.budget, l.spun, l.appRan = 0, false, false
+	if s.yieldToWoken(l.appRan, leaderYieldInterval) {
+		runtime.Gosched() // the scheduler may have taken this goroutine from its global queue first
+	}
+	l.budget, l.appRan = 0, false
 	w.watchContext()
 	began := int64(s.dev.now())
 	displaced = s.sleepInSocket(w.isDone)
@@ -160,22 +140,22 @@ func (l *lead) blockInSocket(w *waiter) (displaced bool) {
 }
 
 // leaderYieldInterval is the maximum time that a leader sleeps repeatedly
-// without calling the Go scheduler. The runtime's monitor takes a goroutine
-// that makes only system calls for one blocked in a single call: after 10 ms it
-// would retake the processor in each call and check it every 20 us.
+// without calling the Go scheduler: after 10 ms without, the runtime's monitor
+// would retake the processor in each system call.
 const leaderYieldInterval = 5 * time.Millisecond
 
-// yieldBeforeSleep runs other goroutines before a leader sleeps in the socket,
-// if any may be runnable: the application has run, a waiter was woken, or
-// leaderYieldInterval has passed. A goroutine left in the run queue would be
-// stuck behind the blocking system call; unless another processor of the
-// runtime is idle, the runtime's monitor frees it after up to 20 ms. The token
-// is held.
-func (s *shard) yieldBeforeSleep(appRan bool) {
+// yieldToWoken runs other goroutines before the holder of the token sleeps in
+// the socket, if any may be runnable: the caller knows of one, a waiter was woken,
+// or the given time has passed. A goroutine left in the run queue would be stuck
+// behind the blocking system call; unless another processor of the runtime is
+// idle, the runtime's monitor frees it after up to 20 ms. It reports whether it has
+// called the scheduler.
+func (s *shard) yieldToWoken(known bool, interval time.Duration) bool {
 	now, wakeups := int64(s.dev.now()), s.dev.wakeups.Load()
-	if appRan || wakeups != s.seenWakeups || now-s.lastLeaderYield > int64(leaderYieldInterval) {
-		s.seenWakeups, s.lastLeaderYield = wakeups, now
-		runtime.Gosched()
-		runtime.Gosched()
+	if !known && wakeups == s.seenWakeups && now-s.lastYield <= int64(interval) {
+		return false
 	}
+	s.seenWakeups, s.lastYield = wakeups, now
+	runtime.Gosched()
+	return true
 }

@@ -16,13 +16,8 @@ const (
 )
 
 // runMonitor is the monitor goroutine: it detects that no goroutine polls the
-// socket and then hands the token to the service.
-//
-// It has no thread of its own, unlike the service: beside a polling program, an
-// idle thread of the runtime runs it, while waking a dedicated thread would
-// make the runtime take the processor from the program and give it back. It
-// sleeps in the runtime: sleeping in a system call would keep the runtime's own
-// monitor awake, which costs a spinning poller a tenth of its time.
+// socket and then hands the token to the service. It has no thread of its own and
+// sleeps in the Go runtime; docs/engine.md says why.
 //
 // The sleep grows by an eighth each time the service was not needed, because
 // each check costs a process that shares its processor a context switch, and is
@@ -41,7 +36,10 @@ func (s *shard) runMonitor() {
 			continue
 		}
 		if polls == m.seen && s.token.isAsleep() {
-			m.waitBehindLeader()
+			if m.behindLeader++; m.behindLeader > sleepsBeforePark {
+				s.blockMonitor(monitorParked, func() bool { return s.token.isAsleep() && !s.dev.unusable.Load() }, nil)
+				m.behindLeader = 0
+			}
 		}
 		m.nextSleep = min(m.nextSleep+m.nextSleep/8, maxMonitorSleep)
 		m.seen, m.slept = polls, m.nextSleep
@@ -90,7 +88,6 @@ func (m *monitorLoop) checkPolls() (polls uint64, stopped bool) {
 // runService passes the token to the service and waits until it gives it back.
 func (m *monitorLoop) runService() {
 	s := m.s
-	s.serviceRuns.Add(1)
 	s.serviceRequested.Store(false) // the service does it now
 	began := s.dev.now()
 	s.serviceStart <- struct{}{} // passes the token
@@ -104,15 +101,6 @@ func (m *monitorLoop) runService() {
 		m.slept = m.requestSleep
 	}
 	m.short.sleep(m.slept)
-}
-
-// waitBehindLeader parks the monitor after some sleeps behind a leader that is
-// asleep in the socket.
-func (m *monitorLoop) waitBehindLeader() {
-	if m.behindLeader++; m.behindLeader > sleepsBeforePark {
-		m.s.parkMonitor()
-		m.behindLeader = 0
-	}
 }
 
 // sleepUnlessRequested sleeps for nextSleep, and reports whether work is left to the service.
@@ -195,33 +183,32 @@ func (s *shard) sampleActivity() (sample activitySample) {
 	return sample
 }
 
-// sleepLong sleeps for d unless work is left to the service, and reports
-// whether it is.
-func (s *shard) sleepLong(timer *time.Timer, d time.Duration) bool {
-	s.monitorLongSleep.Store(true)
-	defer s.monitorLongSleep.Store(false)
-	if s.serviceRequested.Load() {
+// Sleeps of the monitor that another goroutine ends.
+const (
+	monitorAwake  int32 = iota // none, or a short sleep, which nobody ends
+	monitorIdle                // until work is left to the service
+	monitorParked              // until the leader that is asleep in the socket wakes up
+)
+
+// blockMonitor blocks in a sleep until wakeMonitor ends it, or the timer, and
+// reports the former. It calls stay once more, so that no wake-up is lost.
+func (s *shard) blockMonitor(in int32, stay func() bool, timer <-chan time.Time) (woken bool) {
+	s.monitorSleep.Store(in)
+	defer s.monitorSleep.Store(monitorAwake)
+	if !stay() {
 		return true
 	}
-	timer.Reset(d)
 	select {
-	case <-timer.C:
+	case <-timer:
 		return false
 	case <-s.monitorWake:
 		return true
 	}
 }
 
-// requestService tells the monitor that work is left to the service that must
-// not wait for long if no further call comes: a corked batch, or an event to be
-// raised. Further calls cost next to nothing until the service has run.
-func (s *shard) requestService() {
-	s.activity.arms.Add(1)
-	if s.serviceRequested.Load() {
-		return
-	}
-	s.serviceRequested.Store(true)
-	if s.monitorLongSleep.Load() && s.monitorLongSleep.CompareAndSwap(true, false) {
+// wakeMonitor ends a sleep of the monitor, if it is in this one.
+func (s *shard) wakeMonitor(from int32) {
+	if s.monitorSleep.Load() == from && s.monitorSleep.CompareAndSwap(from, monitorAwake) {
 		select {
 		case s.monitorWake <- struct{}{}:
 		default:
@@ -229,32 +216,20 @@ func (s *shard) requestService() {
 	}
 }
 
-// flushDeferred sends the acknowledgements and corked posts that a poller has
-// deferred, and reports whether there were any.
-func (s *shard) flushDeferred() bool {
-	if s.ackQueueLen.Load() == 0 && !s.corked.Load() {
-		return false
-	}
-	s.mu.Lock()
-	s.drainAcks(s.dev.now())
-	s.flush()
-	s.unlock()
-	return true
+// sleepLong sleeps for d unless work is left to the service, and reports
+// whether it is.
+func (s *shard) sleepLong(timer *time.Timer, d time.Duration) bool {
+	timer.Reset(d)
+	return s.blockMonitor(monitorIdle, func() bool { return !s.serviceRequested.Load() }, timer.C)
 }
 
-// parkMonitor blocks until the leader that is asleep in the socket wakes up.
-func (s *shard) parkMonitor() {
-	s.monitorParked.Store(true)
-	if s.token.isAsleep() && !s.dev.unusable.Load() {
-		<-s.monitorUnpark
-	}
-	s.monitorParked.Store(false)
-}
-
-// unparkMonitor ends a parkMonitor.
-func (s *shard) unparkMonitor() {
-	select {
-	case s.monitorUnpark <- struct{}{}:
-	default:
+// requestService tells the monitor that work is left to the service that must
+// not wait for long if no further call comes: a corked batch, or an event to be
+// raised. Further calls cost next to nothing until the service has run.
+func (s *shard) requestService() {
+	s.activity.arms.Add(1)
+	if !s.serviceRequested.Load() {
+		s.serviceRequested.Store(true)
+		s.wakeMonitor(monitorIdle)
 	}
 }

@@ -19,7 +19,7 @@ func TestPollBusy(t *testing.T) {
 		s.serviceRequested.Store(false)
 		roused := make(chan bool)
 		go func() { roused <- s.sleepLong(timer, time.Hour) }()
-		for i%2 == 0 && !s.monitorLongSleep.Load() { // half of them asleep, or about to
+		for i%2 == 0 && s.monitorSleep.Load() != monitorIdle { // half of them asleep, or about to
 			runtime.Gosched()
 		}
 		s.requestService()

@@ -45,11 +45,12 @@ func maxAckInterval(buffer int) int {
 // the acknowledgement, so the next one is sent after half as many packets, and
 // the peer sends on while the second half is handled. A peer that never stalls
 // makes bursts so long that the interval stays at its maximum. With a shortened
-// interval, the end of a burst is not deferred either, see deferAcks.
+// interval, the end of a burst is not deferred either, see deferAcks. The middle
+// of a message says nothing about the window.
 func (s *shard) adaptAckInterval() {
 	run := s.burstPackets
 	s.burstPackets = 0
-	if run >= streamPackets && s.ackQueueLen.Load() > 0 {
+	if run >= streamPackets && s.ackQueueLen.Load() > 0 && !s.onlyMidMessageAck() {
 		s.ackEvery = min((s.ackEvery+max(run/2, streamPackets)+1)/2, s.maxAckEvery)
 	}
 }
@@ -98,19 +99,13 @@ func (s *shard) pollSocket(c caller) int {
 	s.packetsSinceAck += packets
 	s.burstPackets += packets
 	s.streaming = s.packetsSinceAck >= streamPackets && s.ackEvery == ackPackets && !s.dev.options.NoService
-	s.received += uint64(packets)
 	if n == 0 {
-		if s.onlyMidMessageAck() {
-			s.burstPackets = 0 // says nothing about the peer's window
-		} else {
-			s.adaptAckInterval()
-		}
+		s.adaptAckInterval()
 	}
-	every := s.ackInterval()
-	switch {
-	case n == 0 || s.packetsSinceAck >= every && (s.ackDeferred || !c.mayReply()):
+	due := s.packetsSinceAck >= s.ackInterval()
+	if n == 0 || due && (s.ackDeferred || !c.mayReply()) {
 		s.drainAcks(now)
-	case s.packetsSinceAck >= every:
+	} else if due {
 		s.ackDeferred = true // until the application replies or polls
 	}
 	s.flush()

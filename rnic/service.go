@@ -12,6 +12,7 @@ const (
 	serviceSpin             = 50 * time.Microsecond  // spin after a packet before the service blocks
 	servicePollsBeforeYield = 32                     // empty polls after which the service yields to other threads
 	serviceHogYield         = 200 * time.Microsecond // minimum duration of a yield to a compute-bound thread
+	serviceYieldInterval    = 100 * time.Microsecond // maximum delay of goroutines that no wake-up of this device has made runnable; a yield costs two thread switches
 )
 
 // runService is the service goroutine: the processor of the adapter for
@@ -19,10 +20,8 @@ const (
 // monitor passes it the token, and releases the token when another goroutine
 // polls or waits.
 //
-// It has its own thread: a blocking system call returns sooner than Go's
-// network poller, the kernel keeps the threads of the program and of the
-// service on separate processors, which scheduling goroutines would not, and a
-// short scheduler slice can be set for the thread.
+// It has its own thread, with a short scheduler slice, and blocks in a system
+// call; docs/engine.md says why.
 func (s *shard) runService() {
 	defer close(s.serviceDone)
 	runtime.LockOSThread()
@@ -60,7 +59,7 @@ func (s *shard) serveSocket() {
 		}
 		if handled {
 			handled = false
-			s.yieldToWoken()
+			s.yieldToWoken(false, serviceYieldInterval)
 			continue
 		}
 		if int64(s.dev.now()) < spinUntil {
@@ -74,22 +73,5 @@ func (s *shard) serveSocket() {
 			return
 		}
 		spin, spinUntil = s.serviceSpinner.budget(), 0
-	}
-}
-
-// serviceYieldInterval is the maximum delay of runnable goroutines that no
-// wake-up of this device accounts for.
-const serviceYieldInterval = 100 * time.Microsecond
-
-// yieldToWoken runs the goroutines that a packet has made runnable. If the
-// application computes, they are in the run queue of this thread's processor,
-// which is blocked along with the thread by the next system call. Goroutines
-// may be runnable for other reasons, so it yields at least every
-// serviceYieldInterval; not always, because a yield costs two thread switches.
-func (s *shard) yieldToWoken() {
-	now, wakeups := int64(s.dev.now()), s.dev.wakeups.Load()
-	if wakeups != s.seenWakeups || now-s.lastServiceYield > int64(serviceYieldInterval) {
-		s.seenWakeups, s.lastServiceYield = wakeups, now
-		runtime.Gosched()
 	}
 }

@@ -57,19 +57,16 @@ type sendState struct {
 	hasBacklog  atomic.Bool  // a queue pair with more to send is in timers, see deferDrain
 }
 
-// A receiveState is the part of a shard that belongs to the token holder. Other
-// goroutines read the atomic.
+// A receiveState is the part of a shard that belongs to the token holder.
 type receiveState struct {
-	rx              *link.Datagrams
-	pkt             wire.Packet
-	flows           flowCache
-	emptyPolls      int  // consecutive reads that found nothing
-	streaming       bool // enough packets came since the last acknowledgement to expect more
-	burstPackets    int  // packets handled since a read found nothing
-	ackEvery        int  // packets per acknowledgement; see adaptAckInterval
-	maxAckEvery     int  // maxAckInterval of the receive buffer
-	received        uint64
-	serviceReceived atomic.Uint64 // the part of received that the service read
+	rx           *link.Datagrams
+	pkt          wire.Packet
+	flows        flowCache
+	emptyPolls   int  // consecutive reads that found nothing
+	streaming    bool // enough packets came since the last acknowledgement to expect more
+	burstPackets int  // packets handled since a read found nothing
+	ackEvery     int  // packets per acknowledgement; see adaptAckInterval
+	maxAckEvery  int  // maxAckInterval of the receive buffer
 
 	processorState
 }
@@ -77,20 +74,17 @@ type receiveState struct {
 // A processorState tells the token holder for how long to spin, and when to yield its
 // processor. It belongs to the token holder, too.
 type processorState struct {
-	cpuShared        bool   // other threads ran when a leader last yielded
-	seenWakeups      uint64 // Device.wakeups when the token holder last called the scheduler
-	lastLeaderYield  int64  // when a leader last called the Go scheduler
-	lastServiceYield int64  // when the service last called the Go scheduler
-	leaderSpinner    spinner
-	serviceSpinner   spinner
+	cpuShared      bool   // other threads ran when a leader last yielded
+	seenWakeups    uint64 // Device.wakeups when the token holder last called the scheduler
+	lastYield      int64  // time of that call
+	leaderSpinner  spinner
+	serviceSpinner spinner
 }
 
 // A monitorState is the state of the monitor and service goroutines, and the
 // ways to wake them.
 type monitorState struct {
-	monitorParked    atomic.Bool // the monitor sleeps until the leader wakes up
-	monitorUnpark    chan struct{}
-	monitorLongSleep atomic.Bool // the monitor is in a long sleep, which monitorWake ends
+	monitorSleep     atomic.Int32 // the sleep that monitorWake ends, or monitorAwake
 	monitorWake      chan struct{}
 	serviceRequested atomic.Bool      // work is left to the service
 	activity         activityCounters // calls that show an active program
@@ -98,7 +92,6 @@ type monitorState struct {
 	serviceStart   chan struct{} // passes the token to the service; closed at the end
 	serviceStopped chan struct{} // signals that the service has released the token
 	serviceDone    chan struct{} // closed when the service goroutine has ended
-	serviceRuns    atomic.Uint64 // times that the service got the token
 }
 
 // txBatchBytes is the capacity of the transmit batch: four full GSO groups.
@@ -115,8 +108,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 		receiveState: receiveState{rx: d.options.hooks.Datagrams},
 		arbiter:      arbiter{baton: make(chan struct{}, 1)},
 		monitorState: monitorState{
-			monitorUnpark: make(chan struct{}, 1), monitorWake: make(chan struct{}, 1),
-			serviceStart: make(chan struct{}), serviceStopped: make(chan struct{}), serviceDone: make(chan struct{}),
+			monitorWake: make(chan struct{}, 1), serviceStart: make(chan struct{}), serviceStopped: make(chan struct{}), serviceDone: make(chan struct{}),
 		},
 	}
 	if s.tx == nil {
@@ -241,15 +233,13 @@ func (s *shard) armTimer(q *queuePair) {
 // publishDeadline publishes the earliest deadline, and wakes a sleeping token
 // holder that would miss it.
 func (s *shard) publishDeadline() {
-	next := int64(s.timers.Next())
-	if next == s.nextTimer.Load() {
+	last, next := s.nextTimer.Load(), int64(s.timers.Next())
+	if next == last {
 		return
 	}
 	s.nextTimer.Store(next)
-	if s.token.isAsleep() {
-		if sleepDeadline := s.sleepDeadline.Load(); sleepDeadline == 0 || next < sleepDeadline {
-			s.socket.Wake()
-		}
+	if (last == 0 || next < last) && s.token.isAsleep() {
+		s.socket.Wake()
 	}
 }
 

@@ -15,14 +15,11 @@ import (
 // goroutines keep all processors busy, timers are checked with every switch and
 // the network only every 10 ms. So it sets both. It belongs to one goroutine.
 type shortSleeper struct {
-	timer      *os.File // nil if unavailable
-	raw        syscall.RawConn
-	armTimer   func(fd uintptr)      // makes the timer readable after length
-	drainTimer func(fd uintptr) bool // reads the timer; os.File.Read would allocate its error
-	count      [8]byte
-
-	duration time.Duration
-	err      error // of set
+	timer *os.File // nil if unavailable
+	fd    int      // of timer
+	raw   syscall.RawConn
+	drain func(fd uintptr) bool // reads the timer; os.File.Read would allocate its error
+	count [8]byte
 }
 
 func newShortSleeper() *shortSleeper {
@@ -31,16 +28,12 @@ func newShortSleeper() *shortSleeper {
 	if err != nil {
 		return n
 	}
-	n.timer = os.NewFile(uintptr(fd), "timerfd")
+	n.timer, n.fd = os.NewFile(uintptr(fd), "timerfd"), fd
 	if n.raw, err = n.timer.SyscallConn(); err != nil {
 		n.close()
 		return &shortSleeper{}
 	}
-	n.armTimer = func(fd uintptr) {
-		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(n.duration, 1)))}
-		n.err = unix.TimerfdSettime(int(fd), 0, &spec, nil)
-	}
-	n.drainTimer = func(fd uintptr) bool {
+	n.drain = func(fd uintptr) bool {
 		_, err := unix.Read(int(fd), n.count[:])
 		return err == nil
 	}
@@ -48,12 +41,10 @@ func newShortSleeper() *shortSleeper {
 }
 
 func (n *shortSleeper) sleep(d time.Duration) {
-	if n.timer != nil {
-		n.duration = d
-		if n.timer.SetReadDeadline(time.Now().Add(d)) == nil && n.raw.Control(n.armTimer) == nil && n.err == nil {
-			if err := n.raw.Read(n.drainTimer); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-				return
-			}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))}
+	if n.timer != nil && n.timer.SetReadDeadline(time.Now().Add(d)) == nil && unix.TimerfdSettime(n.fd, 0, &spec, nil) == nil {
+		if err := n.raw.Read(n.drain); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			return
 		}
 	}
 	time.Sleep(d)

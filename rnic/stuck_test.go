@@ -124,11 +124,11 @@ func TestWaiterWatchEnds(t *testing.T) {
 		defer close(ended)
 		_, _ = cq.PollWait(ctx, make([]verbs.WC, 1))
 	}()
-	for !e.dev.waitWatch.on.Load() {
+	for !e.dev.waitWatch.Load() {
 		runtime.Gosched()
 	}
 	cancel()
 	<-ended
 	e.dev.checkWaiters()
-	require.False(t, e.dev.waitWatch.on.Load())
+	require.False(t, e.dev.waitWatch.Load())
 }

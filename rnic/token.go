@@ -78,63 +78,59 @@ func (t *token) acquire(as tokenState) bool {
 	return t.word.CompareAndSwap(uint32(tokenFree), uint32(as))
 }
 
+// A transition has the next state of each state, or 0 for one that it does not change.
+type transition [tokenSeized + 1]tokenState
+
+var (
+	transitionBeginSleep = transition{tokenLeading: tokenLeadingAsleep, tokenServing: tokenServingAsleep}
+	transitionEndSleep   = transition{tokenLeadingAsleep: tokenLeading, tokenLeadingDisplaced: tokenLeading, tokenServingAsleep: tokenServing}
+	transitionDisplace   = transition{tokenLeadingAsleep: tokenLeadingDisplaced, tokenServingAsleep: tokenServingRecalled}
+	transitionRecall     = transition{tokenLeadingAsleep: tokenLeadingDisplaced, tokenServingAsleep: tokenServingRecalled, tokenServing: tokenServingRecalled}
+	transitionSeize      = transition{tokenFree: tokenSeized}
+)
+
+// applyTransition changes the state as x has it.
+func (t *token) applyTransition(x *transition) (from, to tokenState) {
+	for {
+		w := t.word.Load()
+		from, _ = splitTokenWord(w)
+		if to = x[from]; to == 0 {
+			return from, from
+		}
+		if t.word.CompareAndSwap(w, w-uint32(from)+uint32(to)) {
+			return from, to
+		}
+	}
+}
+
 // release gives up the token.
-func (t *token) release() { t.changeState(func(tokenState) tokenState { return tokenFree }) }
+func (t *token) release() { t.word.And(^uint32(seizer - 1)) }
 
 // beginSleep is called by the holder before it blocks. It reports whether the holder may block; if
 // not, it must give up the token.
 func (t *token) beginSleep() bool {
-	_, to := t.changeState(func(s tokenState) tokenState {
-		switch s {
-		case tokenLeading:
-			return tokenLeadingAsleep
-		case tokenServing:
-			return tokenServingAsleep
-		}
-		return s
-	})
+	_, to := t.applyTransition(&transitionBeginSleep)
 	return to != tokenServingRecalled
 }
 
 // endSleep is called by the holder after beginSleep, and reports whether it must give up the token.
 func (t *token) endSleep() (displaced bool) {
-	from, _ := t.changeState(func(s tokenState) tokenState {
-		switch s {
-		case tokenLeadingAsleep, tokenLeadingDisplaced:
-			return tokenLeading
-		case tokenServingAsleep:
-			return tokenServing
-		}
-		return s
-	})
+	from, _ := t.applyTransition(&transitionEndSleep)
 	return from == tokenLeadingDisplaced || from == tokenServingRecalled
 }
 
 // displace makes a holder that is asleep give up the token, and reports whether the caller must
 // wake it.
 func (t *token) displace() (wake bool) {
-	if !t.isAsleep() {
-		return false
-	}
-	from, to := t.changeState(func(s tokenState) tokenState {
-		switch s {
-		case tokenLeadingAsleep:
-			return tokenLeadingDisplaced
-		case tokenServingAsleep:
-			return tokenServingRecalled
-		}
-		return s
-	})
+	from, to := t.applyTransition(&transitionDisplace)
 	return from != to
 }
 
 // recall makes the service, or a holder that is asleep, give up the token, and reports whether
 // the caller must wake it.
 func (t *token) recall() (wake bool) {
-	if s := t.state(); s == tokenServing && t.swapState(tokenServing, tokenServingRecalled) {
-		return false
-	}
-	return t.displace()
+	from, to := t.applyTransition(&transitionRecall)
+	return from != to && from != tokenServing
 }
 
 // addSeizer and removeSeizer count a goroutine that waits to seize the token: no other one takes
@@ -143,27 +139,7 @@ func (t *token) addSeizer()    { t.word.Add(seizer) }
 func (t *token) removeSeizer() { t.word.Add(^uint32(seizer - 1)) }
 
 // seize takes the token, if it is free, for one of the seizers.
-func (t *token) seize() bool { return t.swapState(tokenFree, tokenSeized) }
-
-// swapState changes from to to, and reports whether the state was from.
-func (t *token) swapState(from, to tokenState) bool {
-	a, b := t.changeState(func(s tokenState) tokenState {
-		if s == from {
-			return to
-		}
-		return s
-	})
-	return a == from && b == to
-}
-
-// changeState replaces the state by next of it.
-func (t *token) changeState(next func(tokenState) tokenState) (from, to tokenState) {
-	for {
-		w := t.word.Load()
-		from, _ = splitTokenWord(w)
-		to = next(from)
-		if from == to || t.word.CompareAndSwap(w, w-uint32(from)+uint32(to)) {
-			return from, to
-		}
-	}
+func (t *token) seize() bool {
+	from, to := t.applyTransition(&transitionSeize)
+	return from != to
 }

@@ -59,11 +59,11 @@ const (
 	releasing        // before token.release
 	offering         // before offerBaton
 	requesting       // a waiter that has found the token taken
-	recalling        // in requestHandover, before recallToken
+	recalling        // in requestHandover, before token.recall
 	requested        // behind it
 	following        // before it counts itself as a follower
 	counted
-	displacing // has found the service at the socket, before displaceSleeper
+	displacing // has found the service at the socket, before token.displace
 	parking    // before the last look at the token
 	parked
 	unparked // before it leaves the followers

@@ -225,7 +225,7 @@ var tokenStates = map[tokenState]struct {
 	tokenLeadingAsleep: {Options{NoService: true, Spin: -1}, func(w *tokenWorld) { w.leadIn(tokenLeadingAsleep) }},
 	tokenLeadingDisplaced: {Options{Spin: -1}, func(w *tokenWorld) {
 		w.leadIn(tokenLeadingAsleep)
-		w.s.displaceSleeper()
+		w.s.wakeHolder(w.s.token.displace())
 	}},
 	tokenServing: {Options{}, func(w *tokenWorld) {
 		w.serveIn(tokenServing)

@@ -17,45 +17,35 @@ func (d *Device) pollShard(s *shard, c caller) int {
 		return 0
 	}
 	n, idle := s.pollOnce(c)
-	if n == 0 && idle > yieldAfter {
-		s.yieldWhenIdle(idle)
+	if n == 0 && idle > yieldAfter { // there may be more threads than processors
+		if idle%16 == 0 {
+			runtime.Gosched()
+		}
+		if idle%4 == 0 {
+			sched.Yield()
+		}
 	}
 	return n
-}
-
-// pollOnce reads the socket for a poller, which holds the token, and releases the
-// token, also if the program's log handler panics. It returns the numbers of
-// packets and of consecutive empty reads.
-func (s *shard) pollOnce(c caller) (n, idle int) {
-	defer s.releaseAfterPoll()
-	n = s.pollSocket(c)
-	return n, s.emptyPolls
-}
-
-// releaseAfterPoll releases the token of a poller. Followers stay parked while
-// pollers are active: the monitor detects when polling ends, and the service
-// hands the token to a follower.
-func (s *shard) releaseAfterPoll() {
-	if s.dev.options.NoService {
-		s.releaseToken()
-	} else {
-		s.token.release()
-	}
 }
 
 // yieldAfter is the number of consecutive empty reads, of about 0.25 us each,
 // after which a poller yields.
 const yieldAfter = 64
 
-// yieldWhenIdle yields to other goroutines and, as there may be more threads
-// than processors, to other threads.
-func (s *shard) yieldWhenIdle(idle int) {
-	if idle%16 == 0 {
-		runtime.Gosched()
-	}
-	if idle%4 == 0 {
-		sched.Yield()
-	}
+// pollOnce reads the socket for a poller, which holds the token, and releases the
+// token, also if the program's log handler panics. It returns the numbers of
+// packets and of consecutive empty reads. Followers stay parked while pollers are
+// active: the monitor detects when polling ends, and the service hands the token
+// to a follower.
+func (s *shard) pollOnce(c caller) (n, idle int) {
+	defer func() {
+		s.token.release()
+		if s.dev.options.NoService {
+			s.offerBaton()
+		}
+	}()
+	n = s.pollSocket(c)
+	return n, s.emptyPolls
 }
 
 // A waiter is one call of Wait or PollWait.
@@ -74,7 +64,8 @@ func (w *waiter) wait() error {
 	if vtime.OnSimulatedHost() {
 		return w.waitSimulated()
 	}
-	w.cq.addWaiter()
+	w.cq.blockedCalls.Add(1)
+	w.cq.dev.startWaitWatch()
 	if w.completion {
 		w.cq.pollWaiters.Add(1)
 	}
@@ -92,7 +83,7 @@ func (w *waiter) wait() error {
 		}
 		s := w.cq.shard.Load()
 		if w.cq.managementOnly.Load() && !w.cq.dev.options.NoService {
-			w.waitForWake()
+			w.parkUnlessDone(s, nil, true) // it never leads: the socket is left to waiters for traffic and to the service
 			continue
 		}
 		if !displaced && s.token.acquire(tokenLeading) {
@@ -148,7 +139,7 @@ func (w *waiter) consumeEvent() bool {
 // isDone reports whether the waiter is satisfied or must return an error.
 func (w *waiter) isDone() bool {
 	c := w.cq
-	return !w.completion && c.eventPending.Load() || w.completion && c.ready.Load() > 0 ||
+	return w.completion && c.ready.Load() > 0 || !w.completion && c.eventPending.Load() ||
 		c.failed.Load() || c.dev.unusable.Load() || w.ctx.Err() != nil
 }
 
@@ -162,7 +153,7 @@ func (w *waiter) watchContext() {
 
 // finish ends the wait and passes on a baton that the waiter did not use.
 func (w *waiter) finish() {
-	w.cq.removeWaiter()
+	w.cq.blockedCalls.Add(-1)
 	if w.completion {
 		w.cq.pollWaiters.Add(-1)
 	}
@@ -174,14 +165,19 @@ func (w *waiter) finish() {
 	}
 }
 
-// waitAsFollower parks until a wake-up, the end of the context, or the baton.
-// Unless displaced is set, it returns at once if the token has become free.
+// waitAsFollower parks as a follower; see parkUnlessDone.
 func (w *waiter) waitAsFollower(s *shard, displaced bool) {
 	s.followers.Add(1)
 	defer s.followers.Add(-1)
 	if s.token.isServing() {
-		s.displaceSleeper()
+		s.wakeHolder(s.token.displace())
 	}
+	w.parkUnlessDone(s, s.baton, displaced)
+}
+
+// parkUnlessDone parks until a wake-up, the end of the context, or the baton. It
+// returns at once if the token has become free, unless displaced is set.
+func (w *waiter) parkUnlessDone(s *shard, baton <-chan struct{}, displaced bool) {
 	wake := w.cq.parkWaiter()
 	defer w.cq.unparkWaiter(wake)
 	if !displaced && s.token.isFree() || w.isDone() {
@@ -189,22 +185,8 @@ func (w *waiter) waitAsFollower(s *shard, displaced bool) {
 	}
 	select {
 	case <-wake:
-	case <-s.baton:
+	case <-baton:
 		w.baton = true
-	case <-w.ctx.Done():
-	}
-}
-
-// waitForWake parks until a wake-up or the end of the context. It never leads:
-// the socket is left to waiters for traffic and to the service.
-func (w *waiter) waitForWake() {
-	wake := w.cq.parkWaiter()
-	defer w.cq.unparkWaiter(wake)
-	if w.isDone() {
-		return
-	}
-	select {
-	case <-wake:
 	case <-w.ctx.Done():
 	}
 }

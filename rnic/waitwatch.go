@@ -2,8 +2,6 @@ package rnic
 
 import (
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -11,48 +9,29 @@ import (
 // cannot be satisfied is reported after one to two intervals.
 const waitCheckInterval = time.Second
 
-// A waitWatch detects waiters on completion queues into which nothing can
+// checkWaiters detects waiters on completion queues into which nothing can
 // complete. Its timer runs only while there are waiters, and it costs a call of
 // Wait or PollWait two atomic operations.
-type waitWatch struct {
-	on    atomic.Bool
-	mu    sync.Mutex
-	timer *time.Timer
-}
-
-// addWaiter counts a waiter and starts the watch.
-func (c *completionQueue) addWaiter() {
-	c.blockedCalls.Add(1)
-	c.dev.startWaitWatch()
-}
-
-func (c *completionQueue) removeWaiter() { c.blockedCalls.Add(-1) }
-
-// checkWaiters checks the queues with waiters, and restarts the timer while
-// there are any.
 func (d *Device) checkWaiters() {
-	d.waitWatch.on.Store(false) // first: a waiter that is missed below restarts the watch
+	d.waitWatch.Store(false) // first: a waiter that is missed below restarts the watch
+	waiting, stalled := false, map[*completionQueue]*completionSources{}
 	d.mu.Lock()
-	var list []*completionQueue
 	for c := range d.cqs {
 		if c.blockedCalls.Load() > 0 {
-			list = append(list, c)
+			waiting = true
+			if c.isStalled() && c.hint.Load() == nil {
+				stalled[c] = &completionSources{}
+			}
 		}
 	}
 	d.mu.Unlock()
-	stalled := map[*completionQueue]*completionSources{}
-	for _, c := range list {
-		if waited := c.isStalled(); waited && c.hint.Load() == nil {
-			stalled[c] = &completionSources{}
-		}
-	}
 	d.findSources(stalled)
 	for c, sources := range stalled {
 		if cause, grave := sources.whyStuck(c); cause != "" {
 			d.reportStuck(c, cause, grave)
 		}
 	}
-	if len(list) > 0 && !d.unusable.Load() {
+	if waiting && !d.unusable.Load() {
 		d.startWaitWatch()
 	}
 }
@@ -60,16 +39,8 @@ func (d *Device) checkWaiters() {
 // startWaitWatch makes checkWaiters run after waitCheckInterval, unless the
 // timer is running.
 func (d *Device) startWaitWatch() {
-	w := &d.waitWatch
-	if w.on.Load() || !w.on.CompareAndSwap(false, true) {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.timer == nil {
-		w.timer = time.AfterFunc(waitCheckInterval, d.checkWaiters)
-	} else {
-		w.timer.Reset(waitCheckInterval)
+	if !d.waitWatch.Load() && d.waitWatch.CompareAndSwap(false, true) {
+		time.AfterFunc(waitCheckInterval, d.checkWaiters)
 	}
 }
 

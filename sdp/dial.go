@@ -107,8 +107,8 @@ func (d *Dialer) checkLocalAddr() error {
 	return &net.AddrError{Err: "mismatched local address type", Addr: d.LocalAddr.String()}
 }
 
-// localPort returns the port of LocalAddr for a device with address own, or 0 for any port.
-func (d *Dialer) localPort(own netip.Addr) (uint16, error) {
+// boundPort returns the port of LocalAddr for a device with address own, or 0 for any port.
+func (d *Dialer) boundPort(own netip.Addr) (uint16, error) {
 	var at netip.AddrPort
 	switch a := d.LocalAddr.(type) {
 	case Addr:
@@ -179,7 +179,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 			return nil, cfg.Validate()
 		}
 	}
-	port, err := d.localPort(s.ownAddr())
+	port, err := d.boundPort(s.ownAddr())
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,6 @@
 // Transfers of at least Options.ZeroCopy bytes branch off in zerocopy.go. A call that waits polls
 // the CQ for all calls of the connection (wait.go); outside of calls, events serve it (events.go).
 // dial.go and listen.go establish connections with package cm (setup.go), buffers.go enlarges
-// their buffers, and close.go ends them. Datagrams are apart: packet.go, packetlisten.go and, for
-// the addresses of peers, packetpeers.go.
+// their buffers, close.go closes them, and teardown.go releases what they used. Datagrams are
+// apart: packet.go, packetlisten.go and, for the addresses of peers, packetpeers.go.
 package sdp

@@ -2,11 +2,25 @@ package sdp
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/flow"
 	"github.com/softrnic/softrnic/verbs"
 )
+
+// lockCall begins an API call in one direction, behind those before it. unlockCall ends it.
+func (c *Conn) lockCall(direction *sync.Mutex) {
+	direction.Lock()
+	c.mu.Lock()
+	c.enterCall()
+}
+
+func (c *Conn) unlockCall(direction *sync.Mutex) {
+	defer direction.Unlock()
+	defer c.mu.Unlock()
+	c.exitCall()
+}
 
 // enterCall begins an API call, which exitCall ends. The call serves the connection, so it
 // disarms the CQ to prevent an event handler from contending for the lock.
@@ -49,7 +63,7 @@ func (c *Conn) armCQ() {
 		c.core.Fail(err)
 		return
 	}
-	c.pollCompletions()
+	c.progress.Poll()
 }
 
 // handleEvent handles the CQ event: available completions. It flushes held-back data without
@@ -67,7 +81,7 @@ func (c *Conn) handleEvent() {
 	if c.needsPromptService() {
 		c.armCQ()
 	}
-	c.runOutsideCall((*Conn).pollCompletions)
+	c.runOutsideCall(func() { c.progress.Poll() })
 	if c.needsPromptService() && c.core.HeldBytes() > 0 {
 		c.core.Flush()
 		c.postPending()
@@ -80,9 +94,9 @@ func (c *Conn) handleEvent() {
 }
 
 // runOutsideCall calls f, without posting data in the RDMA mode.
-func (c *Conn) runOutsideCall(f func(*Conn) bool) {
+func (c *Conn) runOutsideCall(f func()) {
 	c.core.HoldData(c.flowControl == flow.RDMA && !c.closed && !c.core.Closing())
-	f(c)
+	f()
 	c.core.HoldData(false)
 }
 
@@ -100,7 +114,7 @@ func (c *Conn) handOverToEvents() bool {
 		return false
 	}
 	c.onIdleList = false
-	c.runOutsideCall(func(c *Conn) bool { c.armCQ(); return true })
+	c.runOutsideCall(c.armCQ)
 	c.teardownIfDone()
 	return true
 }

@@ -12,14 +12,6 @@ type keepAlive struct {
 	period  time.Duration
 }
 
-// newKeepAlive returns the setting for a value of Options.KeepAlive.
-func newKeepAlive(d time.Duration) keepAlive {
-	if d < 0 {
-		return keepAlive{false, DefaultKeepAlive}
-	}
-	return keepAlive{true, d}
-}
-
 // shortKeepAlive is the keepalive period below which a connection uses a short retransmission
 // timeout, to detect a failed peer soon.
 const shortKeepAlive = 10 * time.Second

@@ -27,6 +27,7 @@ type Listener struct {
 	ctx          context.Context
 	cancel       context.CancelFunc
 	done         chan struct{} // closed when no more connections are accepted
+	acceptErr    error         // the reason; set before done is closed
 	backlogSlots chan struct{} // backlog: one element per connection from its handshake until Accept
 	ready        chan *Conn    // established connections, not yet returned by Accept
 	accepts      sync.WaitGroup
@@ -129,6 +130,7 @@ func (l *Listener) acceptLoop() {
 		}
 		r, err := l.inner.Accept(l.ctx)
 		if err != nil {
+			l.acceptErr = err
 			return
 		}
 		l.accepts.Go(func() { l.acceptRequest(r) })
@@ -230,6 +232,10 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 		err = limit.Err()
 	case <-l.ctx.Done():
 		err = net.ErrClosed
+	case <-l.done: // the device has failed, unless Close is the reason
+		if err = l.acceptErr; l.ctx.Err() != nil {
+			err = net.ErrClosed
+		}
 	}
 	return nil, l.opError("accept", err)
 }

@@ -144,3 +144,11 @@ func (f *FlowControl) UnmarshalText(text []byte) error {
 	*f = FlowControl(mode)
 	return nil
 }
+
+// newKeepAlive returns the setting for a value of Options.KeepAlive.
+func newKeepAlive(d time.Duration) keepAlive {
+	if d < 0 {
+		return keepAlive{false, DefaultKeepAlive}
+	}
+	return keepAlive{true, d}
+}

@@ -15,12 +15,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
 	}
-	c.reading.Lock()
-	defer c.reading.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.enterCall()
-	defer c.exitCall()
+	c.lockCall(&c.reading)
+	defer c.unlockCall(&c.reading)
 	n, err := c.read(p)
 	return n, c.opError("read", err)
 }
@@ -47,7 +43,7 @@ func (c *Conn) read(p []byte) (int, error) {
 			}
 			return n, nil
 		}
-		if c.pollCompletions() {
+		if c.progress.Poll() {
 			continue
 		}
 		switch {
@@ -100,7 +96,7 @@ func (c *Conn) Urgent() (ahead int, announced bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pollCompletions()
+	c.progress.Poll()
 	return c.core.Urgent()
 }
 

@@ -15,12 +15,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
 	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.enterCall()
-	defer c.exitCall()
+	c.lockCall(&c.writing)
+	defer c.unlockCall(&c.writing)
 	n, err := c.write(p)
 	return n, c.opError("write", err)
 }
@@ -37,7 +33,7 @@ func (c *Conn) write(p []byte) (n int, err error) {
 		if n == 0 && !place.Readable(p) {
 			return 0, syscall.EFAULT
 		}
-		c.pollCompletions()
+		c.progress.Poll()
 		if direct && len(p)-n >= c.zeroCopy {
 			k, err := c.writeDirect(p[n:])
 			n += k
@@ -91,12 +87,8 @@ func (c *Conn) WriteUrgent(p []byte) (n int, err error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
 	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.enterCall()
-	defer c.exitCall()
+	c.lockCall(&c.writing)
+	defer c.unlockCall(&c.writing)
 	if err := c.checkWritable(); err != nil {
 		return 0, c.opError("write", err)
 	}
@@ -104,7 +96,7 @@ func (c *Conn) WriteUrgent(p []byte) (n int, err error) {
 		if err := c.checkWritable(); err != nil {
 			return n, c.opError("write", err)
 		}
-		c.pollCompletions()
+		c.progress.Poll()
 		k := c.core.SendUrgent(p[n:])
 		n += k
 		c.postPending()

@@ -107,7 +107,7 @@ func (c *Conn) handleDisconnected() {
 		_, _ = c.qp.PostRecv([]verbs.RecvWR{{}})
 		return
 	}
-	c.pollCompletions() // handle the data that arrived before
+	c.progress.Poll() // handle the data that arrived before
 	c.core.PeerDisconnected(c.cmConn.Err())
 	c.progress.Notify()
 	c.teardownIfDone()

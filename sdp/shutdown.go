@@ -82,3 +82,16 @@ func (s *Stack) drain(ctx context.Context) error {
 	}
 	return nil
 }
+
+// pendingReason describes the event for which a closed connection waits.
+func (c *Conn) pendingReason() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch n := c.core.Levels().Send; {
+	case c.tornDown:
+		return "disconnect not confirmed by the peer"
+	case n > 0:
+		return fmt.Sprintf("%d written bytes not acknowledged", n)
+	}
+	return "not closed by the peer"
+}

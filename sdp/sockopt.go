@@ -143,7 +143,7 @@ func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
 	if c.closed {
 		return c.socketError(net.ErrClosed)
 	}
-	c.pollCompletions()
+	c.progress.Poll()
 	err := c.core.Err()
 	if most := bsdh.MaxRing - 1 - int64(c.cfg.RingSlack()); err == nil && (bytes < 0 || int64(bytes) > most) {
 		err = fmt.Errorf("%w: buffer of %d bytes, want 0 to %d", errInvalid, bytes, most)
@@ -162,6 +162,6 @@ func (c *Conn) PeerBuffer() int {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pollCompletions()
+	c.progress.Poll()
 	return c.core.PeerBufferBytes()
 }

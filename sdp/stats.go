@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/counters"
-	"github.com/softrnic/softrnic/sdp/internal/protocol"
 )
 
 // Stats are the counters and the current levels of a connection. [Conn.MeasureBufferUse] measures
@@ -60,19 +59,6 @@ type Stats struct {
 // All returns an iterator over the names and values of all counters and levels: "bytes_written",
 // "send_used" and so on.
 func (s Stats) All() iter.Seq2[string, uint64] { return counters.All(s) }
-
-// BufferUse is the average use of a connection's buffers over a time, in bytes, of the levels in
-// [Stats].
-type BufferUse struct {
-	Over time.Duration
-
-	// Send is the larger of the use of the local send buffer (bytes not acknowledged) and the
-	// known use of the peer's receive buffer (bytes sent and not read). With NIC only the
-	// adapters know the latter.
-	Send float64
-
-	Receive float64 // arrived and unread
-}
 
 // Stats returns a snapshot, which is constant once the connection is closed.
 func (c *Conn) Stats() Stats {
@@ -138,25 +124,4 @@ func (c *Conn) recordBufferUse() {
 	if c.meter != nil {
 		c.meter.record(time.Now(), c.core.Levels())
 	}
-}
-
-// A meter integrates buffer levels over time.
-type meter struct {
-	began, since  time.Time
-	level         protocol.Levels // level since the time since
-	send, receive float64         // integral up to the time since, in byte nanoseconds
-}
-
-// record sets the levels from now on.
-func (m *meter) record(now time.Time, l protocol.Levels) {
-	d := float64(now.Sub(m.since))
-	m.send += d * float64(max(m.level.Send, m.level.PeerUsed))
-	m.receive += d * float64(m.level.Receive)
-	m.since, m.level = now, l
-}
-
-func (m *meter) average() BufferUse {
-	elapsed := m.since.Sub(m.began)
-	d := float64(max(elapsed, 1))
-	return BufferUse{Over: elapsed, Send: m.send / d, Receive: m.receive / d}
 }

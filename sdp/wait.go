@@ -31,7 +31,9 @@ func (c *Conn) waitForTimeout(w progress.Waitable, timeout time.Duration, d *dea
 	limit.set(time.Time{})
 }
 
-// source is the CQ of a connection as the Source of the progress engine.
+// source is the CQ of a connection as the Source of the progress engine. The engine's Poll handles
+// available completions without a system call and reports whether there were any; it does nothing
+// while another call polls, or after teardown.
 type source Conn
 
 // Prepare implements progress.Source.
@@ -52,7 +54,3 @@ func (s *source) Poll() bool {
 	}
 	return handled || err != nil
 }
-
-// pollCompletions handles available completions without a system call and reports whether there
-// were any. It does nothing while another call polls, or after teardown.
-func (c *Conn) pollCompletions() bool { return c.progress.Poll() }

@@ -2,7 +2,6 @@ package progress
 
 import (
 	"context"
-	"time"
 
 	"github.com/softrnic/softrnic/internal/cancelctx"
 )
@@ -11,32 +10,33 @@ import (
 // or when the leader is interrupted. A Block that does not sleep calls Err only, which
 // registers nothing. It serves any number of Blocks in turn, until it has ended.
 type leadContext struct {
-	kick   *cancelctx.Context // canceled to interrupt the leader
-	caller context.Context    // of the leader
-	stop   func() bool        // ends the watch on caller, or nil
+	*cancelctx.Context                 // canceled to interrupt the leader
+	caller             context.Context // of the leader
+	stop               func() bool     // ends the watch on caller, or nil
 }
 
-func newLeadContext() *leadContext { return &leadContext{kick: cancelctx.New(context.Canceled)} }
+func newLeadContext() *leadContext { return &leadContext{Context: cancelctx.New(context.Canceled)} }
 
-// endBlock is called after Source.Block.
-func (c *leadContext) endBlock() {
+// endBlock is called after Source.Block. It reports whether the context has been canceled.
+func (c *leadContext) endBlock() bool {
 	if c.stop != nil {
 		c.stop()
 		c.stop = nil
 	}
+	return c.Canceled()
 }
 
-// watch cancels kick when caller ends.
+// watch makes the end of caller cancel the context.
 func (c *leadContext) watch() {
 	if c.stop == nil && c.caller.Done() != nil {
-		c.stop = context.AfterFunc(c.caller, c.kick.Cancel)
+		c.stop = context.AfterFunc(c.caller, c.Cancel)
 	}
 }
 
 // Err implements context.Context.
 func (c *leadContext) Err() error {
-	if err := c.kick.Err(); err != nil {
-		return err
+	if c.Canceled() {
+		return context.Canceled
 	}
 	return c.caller.Err()
 }
@@ -44,18 +44,11 @@ func (c *leadContext) Err() error {
 // Done implements context.Context.
 func (c *leadContext) Done() <-chan struct{} {
 	c.watch()
-	return c.kick.Done()
+	return c.Context.Done()
 }
 
 // AfterFunc makes context.AfterFunc start no goroutine.
 func (c *leadContext) AfterFunc(f func()) func() bool {
 	c.watch()
-	return c.kick.AfterFunc(f)
+	return c.Context.AfterFunc(f)
 }
-
-// Deadline implements context.Context.
-func (c *leadContext) Deadline() (time.Time, bool) { return c.caller.Deadline() }
-
-// Value implements context.Context. It hides that caller may be a context of the standard
-// library, whose Done channel is not this context's.
-func (*leadContext) Value(any) any { return nil }

@@ -51,7 +51,7 @@ type Engine struct {
 // A follower is a goroutine that waits without leading.
 type follower struct {
 	Waitable
-	wake chan struct{} // has room for one
+	wake chan struct{} // has room for one, and is empty between waits
 }
 
 // New returns an engine whose state and conditions mu protects.
@@ -64,19 +64,18 @@ func (e *Engine) Leading() bool { return e.leader != nil }
 
 // Poll handles pending events and notifies, unless a goroutine leads. It reports whether
 // there were any.
-func (e *Engine) Poll() bool {
+func (e *Engine) Poll() (some bool) {
 	e.recordActivity()
 	if e.leader != nil {
 		return false
 	}
-	some := true // also if a handler panics: events before it have been handled
+	some = true // also if a handler panics: events before it have been handled
 	defer func() {
 		if some {
 			e.Notify()
 		}
 	}()
-	some = e.src.Poll()
-	return some
+	return e.src.Poll()
 }
 
 // Wait blocks until w is ready, ctx ends or the source fails. It returns nil in the first
@@ -107,32 +106,17 @@ func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 // error in the last case.
 func (e *Engine) lead(ctx context.Context, w Waitable) error {
 	e.leader = w
-	locked := true
 	defer func() { // also if a handler panics
-		if !locked {
-			e.mu.Lock()
-			e.ctx.endBlock()
-		}
 		e.leader = nil
 		e.Notify() // of the events of the last Poll
 	}()
 	for {
-		e.ctx.caller = ctx
-		locked = false
-		e.mu.Unlock()
-		err := e.src.Block(e.ctx)
-		e.mu.Lock()
-		locked = true
-		e.ctx.endBlock()
-		interrupted := e.ctx.kick.Canceled()
-		if interrupted {
-			e.ctx = newLeadContext()
-		}
+		err := e.block(ctx)
 		e.src.Poll()
 		if w.Ready() || ctx.Err() != nil {
 			return nil
 		}
-		if err != nil && !interrupted {
+		if err != nil {
 			return err
 		}
 		e.src.Prepare(w)
@@ -140,11 +124,28 @@ func (e *Engine) lead(ctx context.Context, w Waitable) error {
 	}
 }
 
+// block calls Source.Block without the lock, and returns its error unless it was interrupted.
+func (e *Engine) block(ctx context.Context) (err error) {
+	e.ctx.caller = ctx
+	e.mu.Unlock()
+	defer func() { // also if Block panics
+		e.mu.Lock()
+		if e.ctx.endBlock() {
+			e.ctx, err = newLeadContext(), nil
+		}
+	}()
+	return e.src.Block(e.ctx)
+}
+
 // follow blocks until the goroutine is woken or ctx ends.
 func (e *Engine) follow(ctx context.Context, w Waitable) {
 	done := ctx.Done() // with the lock held, because a method of a program's context may panic
-	f := e.newFollower()
-	f.Waitable = w
+	if len(e.spare) == 0 {
+		e.spare = append(e.spare, &follower{wake: make(chan struct{}, 1)})
+	}
+	last := len(e.spare) - 1
+	f := e.spare[last]
+	e.spare, f.Waitable = e.spare[:last], w
 	e.followers = append(e.followers, f)
 	e.mu.Unlock()
 	if vtime.OnSimulatedHost() { // otherwise the function would be allocated
@@ -168,20 +169,10 @@ func (e *Engine) follow(ctx context.Context, w Waitable) {
 	e.spare = append(e.spare, f)
 }
 
-// newFollower returns a follower whose wake is empty.
-func (e *Engine) newFollower() *follower {
-	if n := len(e.spare); n > 0 {
-		f := e.spare[n-1]
-		e.spare = e.spare[:n-1]
-		return f
-	}
-	return &follower{wake: make(chan struct{}, 1)}
-}
-
 // Notify wakes the goroutines whose Waitable is ready and, if none leads, one that will.
 func (e *Engine) Notify() {
 	if e.leader != nil && isReady(e.leader) {
-		e.ctx.kick.Cancel()
+		e.ctx.Cancel()
 	}
 	e.wakeFollowers(func(f *follower) bool { return isReady(f) })
 	e.ensureLeader()
@@ -209,7 +200,7 @@ func (e *Engine) Interrupt() {
 // again: a Block that waits for some of the events only must consider new ones.
 func (e *Engine) RestartBlock() {
 	if e.leader != nil {
-		e.ctx.kick.Cancel()
+		e.ctx.Cancel()
 	}
 }
 
@@ -225,9 +216,6 @@ func (e *Engine) ensureLeader() {
 
 // wakeFollowers wakes the followers that match.
 func (e *Engine) wakeFollowers(match func(*follower) bool) {
-	if len(e.followers) == 0 {
-		return
-	}
 	e.followers = slices.DeleteFunc(e.followers, func(f *follower) bool {
 		wake := match(f)
 		if wake {

@@ -13,17 +13,28 @@ import (
 func (e *Engine) RunIdle(ctx context.Context, interval time.Duration) {
 	tick := vtime.NewTicker(interval)
 	defer tick.Stop()
+	done := ctx.Done()
 	w := &idleWait{e: e}
-	for {
-		if !w.serve(ctx) {
-			return
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for ctx.Err() == nil {
+		if !w.Ready() && e.leader == nil {
+			e.idle = true
+			e.src.Prepare(w)
+			err := e.lead(ctx, w)
+			e.idle = false
+			if err != nil {
+				return
+			}
 		}
+		w.last = e.activity
+		e.mu.Unlock()
 		vtime.WaitUntil(func() bool { return ctx.Err() != nil || len(tick.C) > 0 })
 		select {
-		case <-ctx.Done():
-			return
+		case <-done:
 		case <-tick.C:
 		}
+		e.mu.Lock()
 	}
 }
 
@@ -36,22 +47,6 @@ type idleWait struct {
 // Ready implements Waitable.
 func (w *idleWait) Ready() bool { return w.e.activity != w.last }
 
-// serve leads if there was no activity since the previous call. It reports whether
-// another call makes sense.
-func (w *idleWait) serve(ctx context.Context) bool {
-	w.e.mu.Lock()
-	defer w.e.mu.Unlock()
-	var err error
-	if !w.Ready() && w.e.leader == nil && ctx.Err() == nil {
-		w.e.idle = true
-		defer func() { w.e.idle = false }()
-		w.e.src.Prepare(w)
-		err = w.e.lead(ctx, w)
-	}
-	w.last = w.e.activity
-	return err == nil
-}
-
 // Idle reports whether RunIdle handles events, and no goroutine has come to wait or poll.
 func (e *Engine) Idle() bool { return e.idle }
 
@@ -60,6 +55,6 @@ func (e *Engine) recordActivity() {
 	e.activity++
 	e.idle = false
 	if w, ok := e.leader.(*idleWait); ok && w.Ready() {
-		e.ctx.kick.Cancel()
+		e.ctx.Cancel()
 	}
 }

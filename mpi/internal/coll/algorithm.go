@@ -8,8 +8,7 @@ import (
 	"github.com/softrnic/softrnic/internal/spelling"
 )
 
-// ErrAlgorithm is wrapped by the errors of an unknown algorithm and of an algorithm
-// that cannot do a call.
+// ErrAlgorithm is wrapped by the errors of an unknown algorithm.
 var ErrAlgorithm = errors.New("coll: algorithm")
 
 // An Algorithm is an implementation of a collective.
@@ -60,65 +59,17 @@ func (c Case) isCrowded() bool {
 	return c.Processors > 0 && (c.Ranks-1)*c.Processors < c.Ranks*bits.Len(uint(c.Ranks-1))
 }
 
-// A need is a requirement of an algorithm that a call does not meet.
-type need uint8
-
-const (
-	needNone need = iota
-	needEven
-	needCommutative
-	needPredefined
-	needNetwork
-	needBoard
-	needSharedBytes
-)
-
-func (a *Algorithm) missing(c Case) need {
+// supports reports whether the algorithm can do a call.
+func (a *Algorithm) supports(c Case) bool {
 	n := &a.Needs
 	switch {
-	case n.Even && c.Ranks%2 != 0:
-		return needEven
-	case n.Commutative && !c.Commutative:
-		return needCommutative
-	case n.Network != nil && !n.Network(c.Net):
-		return needNetwork
+	case n.Even && c.Ranks%2 != 0, n.Commutative && !c.Commutative, n.Predefined && !c.Predefined, n.Network != nil && !n.Network(c.Net):
+		return false
 	case n.SharedBytes == nil:
-		return needNone
+		return true
 	}
-	switch most := sharedBytes(c.Net); {
-	case n.Predefined && !c.Predefined:
-		return needPredefined
-	case most == 0:
-		return needBoard
-	case n.SharedBytes(c) > most:
-		return needSharedBytes
-	case c.Net.(SharedMemoryNet).Board() == nil:
-		return needBoard
-	}
-	return needNone
-}
-
-// Validate returns nil if the algorithm can do a call, and otherwise an ErrAlgorithm
-// that names the requirement.
-func (a *Algorithm) Validate(c Case) error {
-	if a == nil {
-		return fmt.Errorf("%w: nil", ErrAlgorithm)
-	}
-	switch a.missing(c) {
-	case needEven:
-		return fmt.Errorf("%w: %s needs an even number of ranks, not %d", ErrAlgorithm, a.Name, c.Ranks)
-	case needCommutative:
-		return fmt.Errorf("%w: %s needs a commutative operation", ErrAlgorithm, a.Name)
-	case needPredefined:
-		return fmt.Errorf("%w: %s needs a predefined operation", ErrAlgorithm, a.Name)
-	case needNetwork:
-		return fmt.Errorf("%w: %s needs an extension of the network that %T lacks", ErrAlgorithm, a.Name, c.Net)
-	case needBoard:
-		return fmt.Errorf("%w: %s needs shared memory", ErrAlgorithm, a.Name)
-	case needSharedBytes:
-		return fmt.Errorf("%w: %s: limit of %d bytes per rank, want %d", ErrAlgorithm, a.Name, sharedBytes(c.Net), a.Needs.SharedBytes(c))
-	}
-	return nil
+	most := sharedBytes(c.Net)
+	return most > 0 && n.SharedBytes(c) <= most && c.Net.(SharedMemoryNet).Board() != nil
 }
 
 // Algorithms returns the algorithms of a collective. The first can do every call.

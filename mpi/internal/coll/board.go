@@ -1,12 +1,10 @@
 package coll
 
 import (
-	"errors"
 	"fmt"
-)
 
-// ErrMismatch is wrapped by the error of a call that other ranks do not make.
-var ErrMismatch = errors.New("mpi: calls of the ranks do not match")
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
+)
 
 // A SharedMemoryNet is a Net whose ranks may share memory.
 type SharedMemoryNet interface {
@@ -119,7 +117,7 @@ func (c *Call) waitShown(rank, n int) ([]byte, error) {
 		if call == ours {
 			call, ours = call+" in other pieces", "the same"
 		}
-		return nil, fmt.Errorf("%w: rank %d calls %s, not %s", ErrMismatch, rank, call, ours)
+		return nil, fmt.Errorf("%w: rank %d calls %s, not %s", deadlock.ErrMismatch, rank, call, ours)
 	}
 	return place[:n:n], nil
 }

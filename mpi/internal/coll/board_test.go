@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
 // TestBoardManyCalls makes successive calls in shared memory, with random roots and sizes, and
@@ -73,7 +74,7 @@ func TestBoardOtherCalls(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, err)
-		require.ErrorIs(t, got, coll.ErrMismatch)
+		require.ErrorIs(t, got, deadlock.ErrMismatch)
 		require.ErrorContains(t, got, want)
 	}
 }
@@ -90,7 +91,7 @@ func TestBoardOtherBlocks(t *testing.T) {
 		return nil
 	}))
 	for _, err := range errs {
-		require.ErrorIs(t, err, coll.ErrMismatch)
+		require.ErrorIs(t, err, deadlock.ErrMismatch)
 		require.ErrorContains(t, err, "calls allgatherv of 4 bytes in other pieces, not the same")
 	}
 }

@@ -67,7 +67,7 @@ func (ch Choices) algorithmFor(collective Collective, c Case) (*Algorithm, error
 		if err != nil {
 			return nil, err
 		}
-		if a.missing(c) == needNone {
+		if a.supports(c) {
 			return a, nil
 		}
 	}

@@ -81,22 +81,26 @@ func TestChosenAlgorithms(t *testing.T) {
 	require.Equal(t, messages(coll.Allgather, "", 5, operation{}), messages(coll.Allgather, "neighbour", 5, operation{}), "odd")
 }
 
-// TestValidateAlgorithm checks the requirements of algorithms.
-func TestValidateAlgorithm(t *testing.T) {
-	a := coll.Algorithm{Name: "some", Needs: coll.Needs{Even: true}}
-	require.NoError(t, a.Validate(coll.Case{Ranks: 4}))
-	require.ErrorIs(t, a.Validate(coll.Case{Ranks: 5}), coll.ErrAlgorithm)
-	require.ErrorContains(t, a.Validate(coll.Case{Ranks: 5}), "some needs an even number of ranks, not 5")
-	a = coll.Algorithm{Name: "some", Needs: coll.Needs{Commutative: true}}
-	require.NoError(t, a.Validate(coll.Case{Commutative: true}))
-	require.ErrorContains(t, a.Validate(coll.Case{}), "some needs a commutative operation")
+// TestAlgorithmNeeds checks the requirements of algorithms.
+func TestAlgorithmNeeds(t *testing.T) {
 	type writer interface {
 		coll.Net
 		Write(to int, b []byte) coll.Request
 	}
-	a = coll.Algorithm{Name: "rdma", Needs: coll.Needs{Network: func(n coll.Net) bool { _, ok := n.(writer); return ok }}}
-	require.NoError(t, a.Validate(coll.Case{Net: writes{}}))
-	require.ErrorContains(t, a.Validate(coll.Case{Net: &rank{}}), "rdma needs an extension of the network that *coll_test.rank lacks")
+	extended := func(n coll.Net) bool { _, ok := n.(writer); return ok }
+	for _, x := range []struct {
+		needs   coll.Needs
+		yes, no coll.Case
+	}{
+		{coll.Needs{Even: true}, coll.Case{Ranks: 4}, coll.Case{Ranks: 5}},
+		{coll.Needs{Commutative: true}, coll.Case{Commutative: true}, coll.Case{}},
+		{coll.Needs{Predefined: true}, coll.Case{Predefined: true}, coll.Case{}},
+		{coll.Needs{Network: extended}, coll.Case{Net: writes{}}, coll.Case{Net: &rank{}}},
+	} {
+		a := coll.Algorithm{Needs: x.needs}
+		require.True(t, coll.Supports(a, x.yes))
+		require.False(t, coll.Supports(a, x.no))
+	}
 }
 
 type writes struct{ coll.Net }
@@ -142,7 +146,7 @@ func TestDecide(t *testing.T) {
 				for _, comm := range []bool{false, true} {
 					c := coll.Case{Ranks: ranks, Bytes: 1 << size, Commutative: comm}
 					a := coll.Decide(what, c)
-					require.NoError(t, a.Validate(c))
+					require.True(t, coll.Supports(a, c))
 				}
 			}
 		}

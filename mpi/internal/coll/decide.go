@@ -101,7 +101,7 @@ func decideAlgorithm(collective Collective, c Case) *Algorithm {
 		if !r.matchesCase(c, crowded) {
 			continue
 		}
-		if a, err := findAlgorithm(collective, r.name); err == nil && a.missing(c) == needNone {
+		if a, err := findAlgorithm(collective, r.name); err == nil && a.supports(c) {
 			return a
 		}
 	}

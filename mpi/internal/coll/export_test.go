@@ -8,3 +8,6 @@ func Decide(what Collective, c Case) Algorithm {
 	}
 	return *decideAlgorithm(what, c)
 }
+
+// Supports reports whether an algorithm can do a call.
+func Supports(a Algorithm, c Case) bool { return a.supports(c) }

@@ -129,7 +129,6 @@ func TestUnusable(t *testing.T) {
 			"Collective": {{Name: "unknown", Usable: true, Make: func() any { return coll.Collective(200) }}},
 		},
 		Values: []any{coll.Collective(200), coll.Case{Ranks: -1}, coll.Case{}, "nonsense", "allreduce=nonsense", "nonsense=ring"},
-		Quiet:  map[string]string{"Algorithm.Validate on zero": "an algorithm that needs nothing"},
 		Errors: []error{coll.ErrArgument, coll.ErrAlgorithm},
 	}
 	s.Check(t)

@@ -91,7 +91,7 @@ func (s scenario) possible() bool {
 			if s.shared() {
 				r.w = &world{boards: &boards{}}
 			}
-			return a.Validate(coll.Case{Ranks: s.n, Commutative: s.op.Commutative, Predefined: true, Net: r}) == nil
+			return coll.Supports(a, coll.Case{Ranks: s.n, Commutative: s.op.Commutative, Predefined: true, Net: r})
 		}
 	}
 	return s.algorithm == ""

@@ -7,9 +7,9 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/comm"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
 // ErrContexts is the error of ranks that have no context id left.
@@ -78,7 +78,7 @@ func (c *Comm) AgreeGroup(op string, members []int) error {
 	}
 	for r, g := range all {
 		if n := given[group{g.hash, g.size, 1}]; n != g.size {
-			return fmt.Errorf("%w: rank %d gave a group of %d ranks, but only %d of them gave the same", coll.ErrMismatch, r, g.size, n)
+			return fmt.Errorf("%w: rank %d gave a group of %d ranks, but only %d of them gave the same", deadlock.ErrMismatch, r, g.size, n)
 		}
 	}
 	return nil

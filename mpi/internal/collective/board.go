@@ -32,28 +32,28 @@ func (n *callNet) Board() coll.Board {
 // openBoard locks the board of the communicator for a call and returns it, nil if there is
 // none. All ranks get the same result.
 func (n *callNet) openBoard() *shm.Board {
-	c, s := n.comm, &n.comm.sharedMemory
+	c, s := n.comm, &n.comm.Shared
 	s.mu.Lock()
-	if s.board == nil && !s.unavailable && n.round >= BoardThreshold {
+	if s.Board == nil && !s.unavailable && n.round >= BoardThreshold {
 		room := BoardSlotSize(c.Size)
 		var seg *shm.Segment
 		if seg, s.unavailable = n.createSegment(shm.BoardSize(c.Size, room)); seg != nil {
-			s.board = shm.NewBoard(seg.Bytes(), c.Size, room, c.Rank)
+			s.Board = shm.NewBoard(seg.Bytes(), c.Size, room, c.Rank)
 			s.seg, s.cleanup = seg, runtime.AddCleanup(c, func(seg *shm.Segment) { _ = seg.Close() }, seg)
 		}
 	}
-	if s.board == nil {
+	if s.Board == nil {
 		s.mu.Unlock()
 	} else {
 		s.calls++
 	}
-	return s.board
+	return s.Board
 }
 
 // closeBoard unlocks the board at the end of a call.
 func (n *callNet) closeBoard() {
 	if n.board.board != nil {
-		s := &n.comm.sharedMemory
+		s := &n.comm.Shared
 		look := s.calls%spinsPerPoll == 0
 		s.mu.Unlock()
 		if look {

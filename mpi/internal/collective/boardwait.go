@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/sched"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
@@ -30,7 +31,7 @@ const (
 
 // BeginRound implements coll.Board.
 func (b *boardCall) BeginRound() ([]byte, error) {
-	if err := b.net.comm.sharedMemory.err; err != nil {
+	if err := b.net.comm.Shared.err; err != nil {
 		return nil, err
 	}
 	b.board.BeginRound(b.net.round)
@@ -155,8 +156,8 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 	}
 	for !b.hasHappened(rank, e) {
 		if err := b.sleepForEvent(rank, e); err != nil {
-			if !errors.Is(err, coll.ErrMismatch) {
-				b.net.comm.sharedMemory.err = fmt.Errorf("communicator %s: earlier call failed: %w", b.net.comm.Name(), err)
+			if !errors.Is(err, deadlock.ErrMismatch) {
+				b.net.comm.Shared.err = fmt.Errorf("communicator %s: earlier call failed: %w", b.net.comm.Name(), err)
 			}
 			return err
 		}

@@ -23,7 +23,7 @@ type execution struct {
 func (c *Comm) newCall() *execution {
 	k := &execution{}
 	k.comm = c
-	k.alg = coll.Call{Net: &k.callNet, Memory: &k.scratch, Choices: c.job.Choices, Processors: c.processors}
+	k.alg = coll.Call{Net: &k.callNet, Memory: &k.scratch, Choices: c.job.Choices, Processors: c.Processors}
 	k.reducer.Reduce = func(inout, in []byte) error { return k.op.reduceOp.Apply(k.op.reduceBuffer().Kind(), inout, in) }
 	return k
 }
@@ -38,7 +38,7 @@ func (c *Comm) beginCall(o *Op) (*execution, error) {
 	if c == nil {
 		return nil, comm.ErrNull
 	}
-	if err := c.usable(); err != nil {
+	if err := c.Usable(); err != nil {
 		return nil, err
 	}
 	if o.argErr = c.validateOp(o); o.argErr != nil && !c.job.Check {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/comm"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -193,7 +194,7 @@ func (ch *rdmaChannel) remoteKey(rank, off int) (envelope.Key, error) {
 	case p.key.ID == 0:
 		return p.key, fmt.Errorf("%w of rank %d", errAddress, rank)
 	case p.len != uint64(len(ch.exposed.mem)):
-		return p.key, fmt.Errorf("%w: rank %d receives %d bytes, rank %d receives %d", coll.ErrMismatch, rank, p.len, ch.comm.Rank, len(ch.exposed.mem))
+		return p.key, fmt.Errorf("%w: rank %d receives %d bytes, rank %d receives %d", deadlock.ErrMismatch, rank, p.len, ch.comm.Rank, len(ch.exposed.mem))
 	}
 	p.key.Addr += uint64(off)
 	return p.key, nil

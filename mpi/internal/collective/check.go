@@ -73,7 +73,7 @@ func (k *execution) compareRecords(mine *callRecord) error {
 		}
 		list = append(list, fmt.Sprintf("%s called %v", deadlock.FormatRanks(ranksByCall[rec]), &rec))
 	}
-	return fmt.Errorf("%w: %s", coll.ErrMismatch, strings.Join(list, "; "))
+	return fmt.Errorf("%w: %s", deadlock.ErrMismatch, strings.Join(list, "; "))
 }
 
 // maxDifferences is the maximum number of differences in an error text.
@@ -127,7 +127,7 @@ func (k *execution) compareBlocks() error {
 		}
 	}
 	if list != nil {
-		return fmt.Errorf("%w: %s: %s", coll.ErrMismatch, k.op.Name(), strings.Join(list, "; "))
+		return fmt.Errorf("%w: %s: %s", deadlock.ErrMismatch, k.op.Name(), strings.Join(list, "; "))
 	}
 	return nil
 }

@@ -48,11 +48,9 @@ type Detector interface {
 type Comm struct {
 	*comm.Comm
 	job        *Job
-	processors int   // number of processors of all ranks together
+	Processors int   // number of processors of all ranks together
 	sharesNode bool  // all ranks are on one node and may share memory
 	fixedTag   int32 // tag of all calls of a group, see NewGroup; 0 if each call has its own
-	usable     func() error
-	fail       func(op, args string, err error) error
 
 	mu             sync.Mutex
 	seq            uint32       // sequence number of the last call
@@ -63,16 +61,10 @@ type Comm struct {
 	activeCalls    int          // number of calls in progress
 	releaseContext func()       // returns the context id
 
-	sharedMemory sharedMemory
-	callQueue    callQueue
-	channels     commRDMAChannels
+	Shared    sharedMemory
+	callQueue callQueue
+	channels  commRDMAChannels
 }
-
-// ProcessorCount returns the number of processors of all ranks together.
-func (c *Comm) ProcessorCount() int { return c.processors }
-
-// SharedBoard returns the shared memory of the communicator, nil if there is none.
-func (c *Comm) SharedBoard() *shm.Board { return c.sharedMemory.board }
 
 // Free ends the use of the communicator, which is marked as freed. Calls in progress complete;
 // the last one returns the context id. Free returns the mismatch that LateMismatch would return.
@@ -96,7 +88,7 @@ func (c *Comm) releaseIfUnused() {
 	c.releaseContext = nil
 	c.mu.Unlock()
 	c.channels.closeAll(&c.job.channels)
-	c.sharedMemory.release()
+	c.Shared.release()
 	release()
 }
 

@@ -17,10 +17,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	var world comm.Comm
+	world := comm.Comm{Usable: func() error { return nil }}
 	world.Init(e, 0, "world", nil, 0, 1)
 	job := collective.NewJob(e, nil, collective.Options{})
-	c := job.NewComm(&world, collective.Config{Processors: 1, Usable: func() error { return nil }})
+	c := job.NewComm(&world, collective.Config{Processors: 1})
 
 	got := make([]int64, 1)
 	sum := collective.AllreduceOp(datatype.Of([]int64{3}), datatype.Of(got), datatype.Sum)

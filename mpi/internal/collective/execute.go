@@ -6,6 +6,7 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
 // Run executes a blocking call.
@@ -85,7 +86,7 @@ func (k *execution) resultError(err error) error {
 	k.comm.mu.Lock()
 	k.comm.log.clearLate(mismatch)
 	k.comm.mu.Unlock()
-	if err == nil || errors.Is(err, coll.ErrMismatch) {
+	if err == nil || errors.Is(err, deadlock.ErrMismatch) {
 		return mismatch
 	}
 	return errors.Join(mismatch, err)

@@ -22,19 +22,14 @@ type Config struct {
 	Processors int  // number of processors of all ranks together
 	SharesNode bool // all ranks are on one node and may share memory
 
-	// Usable returns the error of calls on a communicator that is freed or whose job has ended.
-	Usable func() error
-	// Fail returns the error of a call with the communicator and the name and the arguments of
-	// the call, after it has passed it to the error handler.
-	Fail func(op, args string, err error) error
 	// Release returns the context id when the communicator is freed and its calls have ended;
 	// nil if it cannot be freed.
 	Release func()
 }
 
-// NewComm returns the state of a communicator for its collective calls.
+// NewComm returns the state of a communicator for its collective calls. base has Usable and Fail.
 func (j *Job) NewComm(base *comm.Comm, o Config) *Comm {
-	c := &Comm{Comm: base, job: j, processors: o.Processors, sharesNode: o.SharesNode, usable: o.Usable, fail: o.Fail, releaseContext: o.Release}
+	c := &Comm{Comm: base, job: j, Processors: o.Processors, sharesNode: o.SharesNode, releaseContext: o.Release}
 	j.engine.Do(func(core *protocol.Core) {
 		if d := j.comms.add(c.ContextID, c); d != nil {
 			c.log.recordMismatch(d, 0)
@@ -45,16 +40,16 @@ func (j *Job) NewComm(base *comm.Comm, o Config) *Comm {
 }
 
 // NewGroup returns the state for the blocking calls by which the members of a group make a
-// communicator. base has the members and the context of their common communicator. Groups that
-// share ranks and call concurrently need different tags, from 0 to MaxGroupTag.
-func (j *Job) NewGroup(base *comm.Comm, tag int, usable func() error) *Comm {
-	return &Comm{Comm: base, job: j, usable: usable, fixedTag: groupTag | int32(tag)}
+// communicator. base has Usable, and the members and the context of their common communicator.
+// Groups that share ranks and call concurrently need different tags, from 0 to MaxGroupTag.
+func (j *Job) NewGroup(base *comm.Comm, tag int) *Comm {
+	return &Comm{Comm: base, job: j, fixedTag: groupTag | int32(tag)}
 }
 
 // Close releases the shared memory of all communicators.
 func (j *Job) Close() {
 	for _, c := range j.comms.all() {
-		c.sharedMemory.release()
+		c.Shared.release()
 	}
 }
 
@@ -81,7 +76,7 @@ func (j *Job) HandlePacket(from int, h *envelope.Header, payload []byte) error {
 func (j *Job) LateMismatches(op string) (list []error) {
 	for _, c := range j.comms.all() {
 		if mismatch := c.LateMismatch(); mismatch != nil {
-			list = append(list, c.fail(op, "", mismatch))
+			list = append(list, c.Fail(op, "", mismatch))
 		}
 	}
 	return list

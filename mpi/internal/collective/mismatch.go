@@ -3,7 +3,7 @@ package collective
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -32,13 +32,13 @@ func (d *callMismatch) Error() string {
 	default:
 		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects %d", d.Rank, d.Sends, d.Signature.Name(), d.Other, d.Expects)
 	}
-	return fmt.Sprintf("%v: in call #%d %s", coll.ErrMismatch, d.Number, text)
+	return fmt.Sprintf("%v: in call #%d %s", deadlock.ErrMismatch, d.Number, text)
 }
 
 // Unwrap returns ErrMismatch, and ErrTruncated if a block is too long.
 func (d *callMismatch) Unwrap() []error {
 	if d.Signature.sameCall(d.OtherSignature) && d.Expects >= 0 && d.Sends > d.Expects {
-		return []error{coll.ErrMismatch, protocol.ErrTruncated}
+		return []error{deadlock.ErrMismatch, protocol.ErrTruncated}
 	}
-	return []error{coll.ErrMismatch}
+	return []error{deadlock.ErrMismatch}
 }

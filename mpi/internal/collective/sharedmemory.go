@@ -26,7 +26,7 @@ type sharedMemory struct {
 	calls       int        // number of calls that have used it
 	unavailable bool       // a rank cannot map it
 	seg         *shm.Segment
-	board       *shm.Board // nil: not created yet, or unavailable
+	Board       *shm.Board // nil: not created yet, or unavailable
 
 	cleanup runtime.Cleanup // closes the segment of a communicator that is not freed
 	err     error           // first failed wait; the ranks may be in different rounds since
@@ -42,5 +42,5 @@ func (s *sharedMemory) release() {
 		s.cleanup.Stop()
 		_ = s.seg.Close()
 	}
-	s.seg, s.board, s.unavailable = nil, nil, true
+	s.seg, s.Board, s.unavailable = nil, nil, true
 }

@@ -27,7 +27,7 @@ func (c *Comm) Start(o *Op) (*Background, error) {
 			b.completeCall(c.Engine, err)
 		}()
 		if err = k.runBlocking(); err != nil {
-			err = c.fail(k.op.Name(), k.op.RootText(), err)
+			err = c.Fail(k.op.Name(), k.op.RootText(), err)
 		}
 	})
 	return b, refused
@@ -58,7 +58,7 @@ func (c *Comm) Init(o *Op) (*Persistent, error) {
 // Start starts the call, which a goroutine executes. After a failed one there is no other start.
 func (p *Persistent) Start() (*Background, error) {
 	k, b := p.call, newBackground()
-	if err := k.comm.usable(); err != nil {
+	if err := k.comm.Usable(); err != nil {
 		return nil, err
 	}
 	if p.broken != nil {
@@ -77,7 +77,7 @@ func (p *Persistent) Start() (*Background, error) {
 		if cause = k.executeAlgorithm(); cause == nil {
 			err = nil
 		} else {
-			err = k.comm.fail(k.op.Name(), k.op.RootText(), cause)
+			err = k.comm.Fail(k.op.Name(), k.op.RootText(), cause)
 		}
 	})
 	return b, nil

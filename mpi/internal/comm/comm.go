@@ -43,6 +43,12 @@ const (
 
 // Comm is the identity of a communicator. All fields but the name and Freed are immutable.
 type Comm struct {
+	// Usable returns the error of calls on a communicator that is freed or whose job has ended.
+	Usable func() error
+	// Fail returns the error of a call with the communicator and the name and the arguments of
+	// the call, after it has passed it to the error handler.
+	Fail func(op, args string, err error) error
+
 	Engine     *engine.Engine
 	ContextID  uint32 // of point-to-point messages; ContextID+1 is that of collective calls
 	Rank, Size int

@@ -2,6 +2,7 @@ package deadlock
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 )
 
@@ -24,6 +25,9 @@ type Edge struct {
 	Rank, For int
 	Call      *Call
 }
+
+// ErrMismatch is wrapped by the error of a call that other ranks do not make.
+var ErrMismatch = errors.New("mpi: calls of the ranks do not match")
 
 // A Mismatch is a position in the sequence of a communicator's collective calls at
 // which not all ranks have made the same call.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/detector"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
@@ -224,13 +223,13 @@ func TestDeparture(t *testing.T) {
 	ranks := startRanks(t, 3, detector.Config{}, nil)
 	var departed error // guarded by the lock of the engine of rank 1
 	ranks[1].OnDeparture(func(err error) { departed = err })
-	ranks[0].AnnounceDeparture(fmt.Errorf("%w: other root", coll.ErrMismatch), time.Minute)
+	ranks[0].AnnounceDeparture(fmt.Errorf("%w: other root", deadlock.ErrMismatch), time.Minute)
 	for _, r := range ranks[1:] {
 		r.await(t, "rank 0 is lost", func(core *protocol.Core) bool { return core.PeerError(0) != nil })
 	}
 	ranks[1].eng.Do(func(*protocol.Core) {
 		require.ErrorIs(t, departed, protocol.ErrLost)
-		require.ErrorIs(t, departed, coll.ErrMismatch)
+		require.ErrorIs(t, departed, deadlock.ErrMismatch)
 		require.ErrorContains(t, departed, "rank 0: left the job: ")
 	})
 	called := false

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
@@ -55,7 +54,7 @@ func (d *departure) Error() string { return "left the job: " + d.text }
 // Unwrap returns ErrMismatch if the reason is a mismatch, else nil.
 func (d *departure) Unwrap() error {
 	if d.mismatch {
-		return coll.ErrMismatch
+		return deadlock.ErrMismatch
 	}
 	return nil
 }
@@ -112,7 +111,7 @@ func (f *flushes) flushPackets(ctx context.Context, comm string, cause error) er
 	h, text := envelope.Header{Tag: deadlock.PacketFlush}, ""
 	if cause != nil {
 		h.Tag, text = deadlock.PacketDepart, cause.Error()
-		if errors.Is(cause, coll.ErrMismatch) {
+		if errors.Is(cause, deadlock.ErrMismatch) {
 			h.Flags = envelope.Synchronous
 		}
 	}

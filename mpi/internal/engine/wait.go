@@ -17,15 +17,16 @@ type Waitable = progress.Waitable
 func (e *Engine) Test(w Waitable) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !w.Ready() && !e.closed {
+	if e.closed {
+		return w.Ready()
+	}
+	if !w.Ready() {
 		start := e.pollStats.startTest()
 		e.progress.Poll()
 		if !w.Ready() {
 			e.pollStats.recordFailedTest(w, start)
 			return false
 		}
-	} else if e.closed {
-		return w.Ready()
 	}
 	e.lastOp.Calls++
 	return true
@@ -63,10 +64,12 @@ func (a *activeWait) Ready() bool { return a.Target.Ready() || a.e.closed }
 
 // newActiveWait adds a wait to the current ones.
 func (e *Engine) newActiveWait(w Waitable) *activeWait {
-	a := &activeWait{e: e}
-	if n := len(e.spare); n > 0 {
-		a, e.spare = e.spare[n-1], e.spare[:n-1]
+	if len(e.spare) == 0 {
+		e.spare = append(e.spare, &activeWait{e: e})
 	}
+	last := len(e.spare) - 1
+	a := e.spare[last]
+	e.spare = e.spare[:last]
 	e.waits++
 	a.ActiveWait = ActiveWait{e.waits, w}
 	e.active = append(e.active, a)

@@ -54,7 +54,7 @@ func (w *Window) startAccumulate(core *protocol.Core, t *transfer) error {
 	atomic, ok := t.adapterAtomic()
 	if ok && p.atomics && t.region.direct && p.sendQueue.packetsHandled() {
 		key := t.region.key
-		key.Addr += uint64(t.place.Offset(p.unit))
+		key.Addr += uint64(t.At.Offset(p.unit))
 		if rma.IsAtomicWord(t.send.Kind(), key.Addr) || t.send.Count() == 0 && rma.IsAtomicWord(t.recv.Kind(), key.Addr) {
 			t.startPart(t)
 			t.request.Buf = t.word[:]
@@ -81,7 +81,7 @@ func (w *Window) startAccumulate(core *protocol.Core, t *transfer) error {
 // adapterAtomic returns the atomic of the adapter that is equivalent to the operation.
 func (t *transfer) adapterAtomic() (a protocol.Atomic, ok bool) {
 	switch {
-	case t.elements != 1 || t.element.Size != 8 || !t.place.IsContiguous():
+	case t.elements != 1 || t.element.Size != 8 || !t.At.IsContiguous():
 		return a, false
 	case t.packet == packetCompareAndSwap:
 		return protocol.Atomic{Swap: true, Operand: wordOf(t.compare), New: wordOf(t.send)}, true

@@ -21,11 +21,11 @@ const directPiece = 1 << 10
 func (w *Window) startCopy(core *protocol.Core, t *transfer) error {
 	p, bytes := t.peer, t.elements*t.element.Size
 	dense := len(t.element.Pieces) == 0
-	row := dense && t.place.IsContiguous()
+	row := dense && t.At.IsContiguous()
 	own := p.rank == w.comm.Rank
 	switch {
 	case own && row:
-		mem := w.localBytes(t.region)[t.place.Offset(p.unit):][:bytes]
+		mem := w.localBytes(t.region)[t.At.Offset(p.unit):][:bytes]
 		if t.packet == packetPut {
 			t.send.Pack(mem)
 		} else {
@@ -34,8 +34,8 @@ func (w *Window) startCopy(core *protocol.Core, t *transfer) error {
 		t.complete(nil)
 	case t.region.direct && row:
 		t.stageBuffer()
-		w.startRDMA(core, t, t, t.place.Offset(p.unit), t.staging)
-	case t.region.direct && dense && bytes/t.place.Blocks() >= directPiece:
+		w.startRDMA(core, t, t, t.At.Offset(p.unit), t.staging)
+	case t.region.direct && dense && bytes/t.At.Blocks() >= directPiece:
 		w.rdmaBlocks(core, t)
 	case !own && row && bytes > w.packetLimit(p)-t.element.EncodedSize(1) && p.sendQueue.rdmaOps < maxMessages:
 		w.startMessage(core, t)
@@ -73,7 +73,7 @@ func (w *Window) rdmaBlocks(core *protocol.Core, t *transfer) {
 	e := &t.element
 	var list [16]rma.Vector
 	for mem := t.staging; t.next < t.elements; {
-		vectors, n := t.place.AppendVectors(&t.cursor, list[:0], t.elements-t.next, e.Extent, t.peer.unit)
+		vectors, n := t.At.AppendVectors(&t.cursor, list[:0], t.elements-t.next, e.Extent, t.peer.unit)
 		t.next += n
 		for _, v := range vectors {
 			for i := range v.Count {
@@ -95,8 +95,9 @@ func (w *Window) startMessage(core *protocol.Core, t *transfer) {
 	if t.packet == packetGet {
 		what, own = packetFetch, p
 	}
-	w.out = rma.Target{Element: rma.DenseElement(1), Vectors: append(w.out.Vectors[:0], rma.Vector{Off: t.place.Offset(p.unit), N: len(t.staging), Count: 1})}
-	w.packet = w.out.Append(t.region.appendID(w.packet[:0]))
+	b := &w.buffers
+	b.out = rma.Target{Element: rma.DenseElement(1), Vectors: append(b.out.Vectors[:0], rma.Vector{Off: t.At.Offset(p.unit), N: len(t.staging), Count: 1})}
+	b.packet = b.out.Append(t.region.appendID(b.packet[:0]))
 	t.startPart(t)
 	t.request.Buf = t.staging
 	t.request.Envelope = w.messageEnvelope(what, own, p.sendQueue.tag)
@@ -105,7 +106,7 @@ func (w *Window) startMessage(core *protocol.Core, t *transfer) {
 		p.sendQueue.countPacket(&h, false)
 		p.sendQueue.lastMessage = p.sendQueue.sent
 	}
-	_ = core.SendActive(p.job, h, w.packet) // if the rank is lost the message fails, too
+	_ = core.SendActive(p.job, h, b.packet) // if the rank is lost the message fails, too
 	if t.packet == packetGet {
 		core.Receive(&t.request)
 	} else {

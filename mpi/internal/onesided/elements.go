@@ -41,7 +41,7 @@ func (t *transfer) nextVectors(list []rma.Vector, limit, carries int) ([]rma.Vec
 	list = list[:0:room]
 	for {
 		cursor := t.cursor
-		some, n := t.place.AppendVectors(&cursor, list, most, e.Extent, t.peer.unit)
+		some, n := t.At.AppendVectors(&cursor, list, most, e.Extent, t.peer.unit)
 		if len(some) == 1 || e.EncodedSize(len(some))+n*carries <= limit {
 			t.cursor = cursor
 			return some, n

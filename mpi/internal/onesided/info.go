@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -84,7 +84,7 @@ func (w *Window) decodeInfo(infos []byte) error {
 			case info.Refused:
 				bad = fmt.Errorf("%w: memory of rank %d refused", ErrWin, r)
 			case info.Dynamic != (w.dynamic != nil):
-				bad = fmt.Errorf("%w: dynamic window: rank %d %v, this rank %v", coll.ErrMismatch, r, info.Dynamic, !info.Dynamic)
+				bad = fmt.Errorf("%w: dynamic window: rank %d %v, this rank %v", deadlock.ErrMismatch, r, info.Dynamic, !info.Dynamic)
 			}
 		}
 	})

@@ -145,9 +145,8 @@ func (w *Window) fetchAdd(core *protocol.Core, p *peer, word int, n uint64, then
 	if !p.atomics {
 		h := envelope.Header{Context: w.comm.ContextID, Tag: packetFetchAdd.encodeTag(datatype.Kind(word), datatype.Op{}), Length: n}
 		if then != nil {
-			w.lastID++
-			h.ID = w.lastID
-			w.pendingFetchAdds[h.ID] = then
+			h.ID = w.pending.newID()
+			w.pending.fetchAdds[h.ID] = then
 		}
 		_ = core.SendActive(p.job, h, nil) // if the rank is lost, so is the window
 		return
@@ -169,11 +168,11 @@ func (w *Window) fetchAdd(core *protocol.Core, p *peer, word int, n uint64, then
 
 // handleFetchAddReply handles the old value of a word of the lock.
 func (w *Window) handleFetchAddReply(id uint64, payload []byte) error {
-	then := w.pendingFetchAdds[id]
+	then := w.pending.fetchAdds[id]
 	if then == nil || len(payload) != 8 {
 		return errUnexpectedReply
 	}
-	delete(w.pendingFetchAdds, id)
+	delete(w.pending.fetchAdds, id)
 	then(binary.LittleEndian.Uint64(payload))
 	return nil
 }
@@ -187,7 +186,7 @@ func (w *Window) serveLockWord(core *protocol.Core, p *peer, h *envelope.Header)
 	was := atomic.AddUint64(&w.control[word], h.Length) - h.Length
 	if h.ID != 0 {
 		reply := envelope.Header{Context: w.comm.ContextID, Tag: int32(packetFetchAddReply), ID: h.ID}
-		_ = core.SendActive(p.job, reply, binary.LittleEndian.AppendUint64(w.reply[:0], was))
+		_ = core.SendActive(p.job, reply, binary.LittleEndian.AppendUint64(w.buffers.reply[:0], was))
 	}
 	return nil
 }

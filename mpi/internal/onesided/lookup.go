@@ -55,9 +55,9 @@ func (w *Window) findRegion(target int, s rma.Span) error {
 	if d.queries == nil {
 		d.queries = map[uint64]*regionQuery{}
 	}
-	w.lastID++
-	d.queries[w.lastID] = q
-	w.sendPayload(core, q.peer, envelope.Header{Tag: int32(packetFind), ID: w.lastID}, s)
+	id := w.pending.newID()
+	d.queries[id] = q
+	w.sendPayload(core, q.peer, envelope.Header{Tag: int32(packetFind), ID: id}, s)
 	w.eng.Unlock()
 	if err := w.waitUntil("what a rank has attached", func() bool { return q.done }, nil, target); err != nil {
 		return err

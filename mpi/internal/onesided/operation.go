@@ -10,11 +10,13 @@ import (
 
 // An Operation is a one-sided operation with its arguments.
 type Operation struct {
-	packet              packetType
-	single              bool // FetchAndOp
-	send, compare, recv datatype.Buffer
-	At                  rma.Place
-	op                  datatype.Op
+	packet  packetType
+	single  bool            // FetchAndOp
+	send    datatype.Buffer // elements to send
+	compare datatype.Buffer // of CompareAndSwap
+	recv    datatype.Buffer // destination of received elements
+	At      rma.Place
+	op      datatype.Op
 }
 
 // NewPut returns the operation that writes elements to a place.
@@ -114,9 +116,8 @@ func (w *Window) startIfKnown(o *Operation, target int, result *Result) (unknown
 		return unknown, err
 	}
 	t := w.newTransfer(p)
-	t.packet, t.op, t.place, t.element, t.elements = o.packet, o.op, at, e, b.Count()
-	t.send, t.compare, t.recv, t.result = o.send, o.compare, o.recv, result
-	t.region = region
+	t.Operation, t.element, t.elements = *o, e, b.Count()
+	t.At, t.region, t.result = at, region, result
 	region.users++
 	switch {
 	case t.elements == 0 || e.Size == 0:

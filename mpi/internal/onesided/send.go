@@ -8,9 +8,8 @@ import (
 // enqueueTransfer queues a transfer to be sent in packets.
 func (w *Window) enqueueTransfer(core *protocol.Core, t *transfer) {
 	if t.bytesLeft > 0 {
-		w.lastID++
-		t.id = w.lastID
-		w.pendingReplies[t.id] = t
+		t.id = w.pending.newID()
+		w.pending.transfers[t.id] = t
 		if mem, ok := t.recv.Contiguous(); ok {
 			t.staging = mem
 		} else {
@@ -53,18 +52,19 @@ func (w *Window) sendElements(core *protocol.Core, t *transfer) error {
 		carries = 2 * e.Size
 	}
 	var n int
-	w.out.Element = *e
-	w.out.Vectors, n = t.nextVectors(w.out.Vectors[:0], limit, carries)
+	out := &w.buffers.out
+	out.Element = *e
+	out.Vectors, n = t.nextVectors(out.Vectors[:0], limit, carries)
 	from := t.next
 	t.next += n
-	b := w.out.Append(t.region.appendID(w.packet[:0]))
+	b := out.Append(t.region.appendID(w.buffers.packet[:0]))
 	if t.packet != packetGet {
 		b = appendPacked(b, t.send.Slice(from, t.next))
 	}
 	if t.packet == packetCompareAndSwap {
 		b = appendPacked(b, t.compare)
 	}
-	w.packet = b
+	w.buffers.packet = b
 	last := t.next == t.elements
 	h := envelope.Header{Context: w.comm.ContextID, Tag: t.packet.encodeTag(t.elementKind(), t.op), ID: t.id, Length: uint64(from * e.Size)}
 	if t.id != 0 {
@@ -80,8 +80,8 @@ func (w *Window) sendElements(core *protocol.Core, t *transfer) error {
 	if last && !replies {
 		t.complete(err)
 	}
-	if cap(w.packet) > maxKeptPacket {
-		w.packet = nil
+	if cap(w.buffers.packet) > maxKeptPacket {
+		w.buffers.packet = nil
 	}
 	return err
 }
@@ -111,7 +111,7 @@ func (w *Window) handleAck(core *protocol.Core, p *peer, n uint64) error {
 
 // handleReply stores elements that a transfer waits for.
 func (w *Window) handleReply(core *protocol.Core, p *peer, h *envelope.Header, payload []byte) error {
-	t := w.pendingReplies[h.ID]
+	t := w.pending.transfers[h.ID]
 	if t == nil || t.peer != p || len(payload) == 0 || len(payload) > t.bytesLeft || h.Length > uint64(len(t.staging)-len(payload)) {
 		return errUnexpectedReply
 	}
@@ -132,7 +132,7 @@ func (w *Window) failQueued(p *peer, cause error) {
 		q.popTransfer()
 		t.complete(cause)
 	}
-	for _, t := range w.pendingReplies {
+	for _, t := range w.pending.transfers {
 		if t.peer == p {
 			t.complete(cause)
 		}

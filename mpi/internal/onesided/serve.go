@@ -14,7 +14,7 @@ import (
 // serveAccess executes an access of a rank to the memory here and sends the reply. The caller
 // holds the engine's lock, which makes the access atomic with others.
 func (w *Window) serveAccess(core *protocol.Core, p *peer, k packetType, h *envelope.Header, payload []byte) error {
-	t := &w.in
+	t := &w.buffers.in
 	mem, payload, err := w.targetRegion(p, payload)
 	if err != nil {
 		return err
@@ -33,10 +33,10 @@ func (w *Window) serveAccess(core *protocol.Core, p *peer, k packetType, h *enve
 	n := t.Bytes()
 	var old []byte
 	if k != packetPut && k != packetAccumulate {
-		if cap(w.reply) < n {
-			w.reply = make([]byte, n)
+		if cap(w.buffers.reply) < n {
+			w.buffers.reply = make([]byte, n)
 		}
-		old = w.reply[:n]
+		old = w.buffers.reply[:n]
 	}
 	kind := datatype.Kind(h.Tag >> 8)
 	switch k {
@@ -88,7 +88,7 @@ func (w *Window) targetRegion(p *peer, payload []byte) (*localRegion, []byte, er
 
 // serveMessage starts the receive or the send of a message to or from the memory here.
 func (w *Window) serveMessage(core *protocol.Core, p *peer, k packetType, h *envelope.Header, payload []byte) error {
-	t := &w.in
+	t := &w.buffers.in
 	mem, payload, err := w.targetRegion(p, payload)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ type Memory struct {
 // sends the i-th of equal parts of mine to rank i, and receives the i-th part of theirs from it.
 func (t *Table) CreateWindow(c *comm.Comm, m Memory, exchange func(mine, theirs []byte) error) (*Window, error) {
 	w := &Window{comm: c, eng: c.Engine, direct: t.Direct, staticRegion: localRegion{Memory: rma.Memory{Bytes: m.Bytes}}, control: make([]uint64, lockWords),
-		peers: make([]peer, c.Size), pendingReplies: map[uint64]*transfer{}, pendingFetchAdds: map[uint64]func(uint64){}}
+		peers: make([]peer, c.Size), pending: pendingReplies{transfers: map[uint64]*transfer{}, fetchAdds: map[uint64]func(uint64){}}}
 	if m.Dynamic {
 		w.dynamic = &dynamicState{}
 	}

@@ -1,7 +1,6 @@
 package onesided
 
 import (
-	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
@@ -13,16 +12,10 @@ type transfer struct {
 	w       *Window
 	peer    *peer
 	region  *remoteRegion // at the target; nil for a part of another transfer
-	packet  packetType
-	op      datatype.Op
 
-	send    datatype.Buffer // elements to send
-	compare datatype.Buffer // of CompareAndSwap
-	recv    datatype.Buffer // destination of received elements
-	staging []byte          // contiguous memory of the elements
-	word    [8]byte
-
-	place     rma.Place
+	Operation        // At is in region; zero for a part of another transfer
+	staging   []byte // contiguous memory of the elements
+	word      [8]byte
 	element   rma.Element
 	cursor    rma.Cursor
 	elements  int
@@ -63,7 +56,7 @@ func (t *transfer) complete(err error) {
 		}
 	}
 	if t.id != 0 {
-		delete(w.pendingReplies, t.id)
+		delete(w.pending.transfers, t.id)
 	}
 	if err != nil && t.peer.sendQueue.err == nil {
 		t.peer.sendQueue.err = err

@@ -40,15 +40,32 @@ type Window struct {
 	epochs               epochs
 	barrierSignals       []int // by round: signals that have arrived
 	waits                []*syncWait
-	pendingFetchAdds     map[uint64]func(uint64) // updates of locks that wait for replies, by id
-	testRound, syncRound uint64                  // rounds of engine.PollStats.FirstInRound
+	testRound, syncRound uint64 // rounds of engine.PollStats.FirstInRound
 
 	// Operations.
-	idleTransfers  []*transfer
-	pendingReplies map[uint64]*transfer // transfers that wait for replies, by id
-	lastID         uint64               // of a packet that wants a reply
-	out, in        rma.Target           // of the packet to send, and of the received one
-	packet, reply  []byte               // buffers of the packet and of the reply to send
+	idleTransfers []*transfer
+	pending       pendingReplies
+	buffers       packetBuffers
+}
+
+// pendingReplies are the replies that a window waits for, by the id of the packet that wants them.
+// Those of lookups are in dynamicState.
+type pendingReplies struct {
+	lastID    uint64
+	transfers map[uint64]*transfer
+	fetchAdds map[uint64]func(uint64) // updates of words of locks
+}
+
+// newID returns an id for a packet that wants a reply.
+func (r *pendingReplies) newID() uint64 {
+	r.lastID++
+	return r.lastID
+}
+
+// packetBuffers are the memory of the packets of a window, for reuse.
+type packetBuffers struct {
+	out, in       rma.Target // of the packet to send, and of the received one
+	packet, reply []byte     // to send
 }
 
 // A peer is the state of a window for one rank.

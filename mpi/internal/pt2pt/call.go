@@ -9,7 +9,7 @@ import (
 func (c *Comm) StartCall(calls *collective.Comm, o *collective.Op) (*Request, error) {
 	b, err := calls.Start(o)
 	if err != nil {
-		return nil, c.fail(o.Name(), o.RootText(), err)
+		return nil, c.Fail(o.Name(), o.RootText(), err)
 	}
 	return &Request{comm: c, op: o.Name(), background: b}, nil
 }
@@ -18,11 +18,11 @@ func (c *Comm) StartCall(calls *collective.Comm, o *collective.Op) (*Request, er
 func (c *Comm) InitCall(calls *collective.Comm, o *collective.Op) (*Request, error) {
 	p, err := calls.Init(o)
 	if err != nil {
-		return nil, c.fail(o.Name(), o.RootText(), err)
+		return nil, c.Fail(o.Name(), o.RootText(), err)
 	}
 	start := func(r *Request) (err error) {
 		if r.background, err = p.Start(); err != nil {
-			return c.fail(o.Name(), o.RootText(), err)
+			return c.Fail(o.Name(), o.RootText(), err)
 		}
 		return nil
 	}

@@ -31,21 +31,16 @@ func NewJob(check bool) *Job { return &Job{check: check} }
 // Comm is a communicator for messages.
 type Comm struct {
 	*comm.Comm
-	job    *Job
-	usable func() error
-	fail   func(op, args string, err error) error
+	job *Job
 }
 
-// NewComm returns a communicator for messages. usable returns the error of calls on a communicator
-// that is freed or whose job has ended. fail returns the error of a call with the communicator and
-// the name and the arguments of the call, after it has passed it to the error handler.
-func (j *Job) NewComm(base *comm.Comm, usable func() error, fail func(op, args string, err error) error) *Comm {
-	return &Comm{base, j, usable, fail}
-}
+// NewComm returns a communicator for messages. base has Usable and Fail.
+func (j *Job) NewComm(base *comm.Comm) *Comm { return &Comm{base, j} }
 
-// NewNullComm returns the null communicator, whose calls return comm.ErrNull.
+// NewNullComm returns the null communicator, whose calls return comm.ErrNull. fail is its
+// comm.Comm.Fail.
 func NewNullComm(fail func(op, args string, err error) error) *Comm {
-	return new(Job).NewComm(new(comm.Comm), func() error { return comm.ErrNull }, fail)
+	return new(Job).NewComm(&comm.Comm{Usable: func() error { return comm.ErrNull }, Fail: fail})
 }
 
 // isNull reports whether c is the null communicator.
@@ -53,7 +48,7 @@ func (c *Comm) isNull() bool { return c.Engine == nil }
 
 // checkArgs validates the arguments of a send, or of a receive.
 func (c *Comm) checkArgs(b datatype.Buffer, rank, tag int, receive bool) error {
-	if err := c.usable(); err != nil {
+	if err := c.Usable(); err != nil {
 		return err
 	}
 	switch {

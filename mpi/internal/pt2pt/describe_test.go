@@ -15,9 +15,9 @@ import (
 // receives wait, and no packet leaves the rank.
 func pair(t *testing.T, check bool) *Comm {
 	c := newSelf(t, check)
-	base := new(comm.Comm)
+	base := &comm.Comm{Usable: c.Usable, Fail: c.Fail}
 	base.Init(c.Engine, comm.FirstID, "pair", []int{5, 0}, 1, 2)
-	return c.job.NewComm(base, c.usable, c.fail)
+	return c.job.NewComm(base)
 }
 
 // TestDescribeWait describes waits for messages: their number of bytes is that of the elements also

@@ -3,7 +3,7 @@
 // calls.
 //
 //	job := pt2pt.NewJob(false)
-//	c := job.NewComm(&base, usable, fail)               // each rank of the communicator
+//	c := job.NewComm(&base)                             // each rank of the communicator
 //
 //	in, err := c.Irecv(datatype.Of(x), match.Any, 7)    // starts
 //	err = c.Send(datatype.Of(y), 1, 7, pt2pt.Standard)  // waits

@@ -17,11 +17,12 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	var self comm.Comm
+	self := comm.Comm{
+		Usable: func() error { return nil },
+		Fail:   func(op, args string, err error) error { return fmt.Errorf("%s %s: %w", op, args, err) },
+	}
 	self.Init(e, comm.SelfID, "self", nil, 0, 1)
-	c := pt2pt.NewJob(false).NewComm(&self, func() error { return nil }, func(op, args string, err error) error {
-		return fmt.Errorf("%s %s: %w", op, args, err)
-	})
+	c := pt2pt.NewJob(false).NewComm(&self)
 
 	got := make([]int64, 2)
 	in, err := c.Irecv(datatype.Of(got), match.Any, 7)

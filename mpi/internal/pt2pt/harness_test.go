@@ -17,9 +17,9 @@ const longSelf = 4096
 func newSelf(t *testing.T, check bool) *Comm {
 	e, err := engine.New(0, 1, nil)
 	require.NoError(t, err)
-	base := new(comm.Comm)
+	base := &comm.Comm{Usable: func() error { return nil }, Fail: failCall}
 	base.Init(e, comm.SelfID, "self", nil, 0, 1)
-	return NewJob(check).NewComm(base, func() error { return nil }, failCall)
+	return NewJob(check).NewComm(base)
 }
 
 func failCall(op, args string, err error) error { return fmt.Errorf("%s %s: %w", op, args, err) }

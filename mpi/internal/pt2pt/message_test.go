@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
@@ -41,7 +41,7 @@ func TestPayload(t *testing.T) {
 // TestUnsignedPayload receives a message without a type signature at a rank that expects one.
 func TestUnsignedPayload(t *testing.T) {
 	c, got := newSelf(t, true), make([]int64, 1)
-	require.ErrorIs(t, c.job.unpackMessage(datatype.Of(got), make([]byte, 8)), coll.ErrMismatch)
+	require.ErrorIs(t, c.job.unpackMessage(datatype.Of(got), make([]byte, 8)), deadlock.ErrMismatch)
 	require.NoError(t, c.job.unpackMessage(datatype.Of(got), c.job.packMessage(datatype.Of([]int64{5}), false)))
 	require.Equal(t, []int64{5}, got)
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
 // signatureSize returns the bytes of a message before its elements: with Options.Check the type
@@ -50,7 +50,7 @@ func (j *Job) unpackMessage(b datatype.Buffer, message []byte) error {
 	}
 	err := b.UnpackSigned(message)
 	if errors.Is(err, datatype.ErrUnsigned) {
-		return fmt.Errorf("%w: message of %d bytes without type signature; set Options.Check at all ranks", coll.ErrMismatch, len(message))
+		return fmt.Errorf("%w: message of %d bytes without type signature; set Options.Check at all ranks", deadlock.ErrMismatch, len(message))
 	}
 	return err
 }

@@ -18,7 +18,7 @@ var ErrNullRequest = fmt.Errorf("%w: null handle", collective.ErrRequest)
 // SendInit makes a persistent send.
 func (c *Comm) SendInit(b datatype.Buffer, dest, tag int, mode Mode) (*Request, error) {
 	if err := c.checkArgs(b, dest, tag, false); err != nil {
-		return nil, c.fail("send-init", describeDest(dest, tag), err)
+		return nil, c.Fail("send-init", describeDest(dest, tag), err)
 	}
 	start := func(r *Request) error { return c.startSend(r, b, dest, tag, mode) }
 	return &Request{comm: c, op: opSend, persistent: true, start: start}, nil
@@ -27,7 +27,7 @@ func (c *Comm) SendInit(b datatype.Buffer, dest, tag int, mode Mode) (*Request, 
 // RecvInit makes a persistent receive.
 func (c *Comm) RecvInit(b datatype.Buffer, source, tag int) (*Request, error) {
 	if err := c.checkArgs(b, source, tag, true); err != nil {
-		return nil, c.fail("receive-init", describeSource(source, tag), err)
+		return nil, c.Fail("receive-init", describeSource(source, tag), err)
 	}
 	start := func(r *Request) error { return c.startReceive(r, b, source, tag) }
 	return &Request{comm: c, op: opReceive, persistent: true, start: start}, nil
@@ -38,9 +38,9 @@ func (c *Comm) RecvInit(b datatype.Buffer, source, tag int) (*Request, error) {
 func (r *Request) Start() error {
 	switch {
 	case r.start == nil:
-		return r.comm.fail("start", "", fmt.Errorf("%w: not persistent, or freed", collective.ErrRequest))
+		return r.comm.Fail("start", "", fmt.Errorf("%w: not persistent, or freed", collective.ErrRequest))
 	case r.active:
-		return r.comm.fail("start", "", fmt.Errorf("%w: active", collective.ErrRequest))
+		return r.comm.Fail("start", "", fmt.Errorf("%w: active", collective.ErrRequest))
 	}
 	r.p, r.neverStarted, r.err = protocol.Request{}, false, nil
 	if err := r.start(r); err != nil {
@@ -54,7 +54,7 @@ func (r *Request) Start() error {
 // request. r is not null.
 func (r *Request) Free() error {
 	if !r.persistent || r.active || r.start == nil {
-		return r.comm.fail("free", "", fmt.Errorf("%w: not persistent, active, or freed", collective.ErrRequest))
+		return r.comm.Fail("free", "", fmt.Errorf("%w: not persistent, active, or freed", collective.ErrRequest))
 	}
 	r.start = nil
 	if r.free != nil {

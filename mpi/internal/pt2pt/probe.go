@@ -75,7 +75,7 @@ func (s *probe) Ready() bool {
 // newProbe validates the arguments of a probe.
 func (c *Comm) newProbe(source, tag int, take bool) (*probe, error) {
 	if err := c.checkArgs(datatype.Buffer{}, source, tag, true); err != nil {
-		return nil, c.fail("probe", describeSource(source, tag), err)
+		return nil, c.Fail("probe", describeSource(source, tag), err)
 	}
 	return &probe{core: c.Engine.Core(), envelope: c.matchEnvelope(source, tag), take: take, comm: c}, nil
 }
@@ -83,7 +83,7 @@ func (c *Comm) newProbe(source, tag int, take bool) (*probe, error) {
 // result returns the message that a probe has found, or its error.
 func (s *probe) result() (*Message, Status, error) {
 	if s.err != nil {
-		return nil, Status{}, s.comm.fail("probe", "", s.err)
+		return nil, Status{}, s.comm.Fail("probe", "", s.err)
 	}
 	return &Message{comm: s.comm, m: s.found}, s.status, nil
 }
@@ -99,7 +99,7 @@ func (c *Comm) Probe(source, tag int, take bool) (*Message, Status, error) {
 		return &Message{comm: c, null: true}, nullStatus, nil
 	}
 	if err := c.Engine.Wait(context.Background(), s); err != nil {
-		return nil, Status{}, c.fail("probe", "", err)
+		return nil, Status{}, c.Fail("probe", "", err)
 	}
 	return s.result()
 }

@@ -78,7 +78,7 @@ func (c *Comm) Irecv(b datatype.Buffer, source, tag int) (*Request, error) {
 // Sendrecv sends one message and receives another concurrently.
 func (c *Comm) Sendrecv(send datatype.Buffer, dest, sendTag int, recv datatype.Buffer, source, recvTag int) (Status, error) {
 	if err := c.checkArgs(send, dest, sendTag, false); err != nil { // before the receive matches a message
-		return Status{}, c.fail(opSend, describeDest(dest, sendTag), err)
+		return Status{}, c.Fail(opSend, describeDest(dest, sendTag), err)
 	}
 	in := requests.Get().(*Request)
 	if err := c.startReceive(in, recv, source, recvTag); err != nil {
@@ -94,7 +94,7 @@ func (c *Comm) Sendrecv(send datatype.Buffer, dest, sendTag int, recv datatype.B
 // SendrecvReplace is Sendrecv with one buffer for both.
 func (c *Comm) SendrecvReplace(b datatype.Buffer, dest, sendTag, source, recvTag int) (Status, error) {
 	if err := c.checkArgs(b, source, recvTag, true); err != nil {
-		return Status{}, c.fail(opReceive, describeSource(source, recvTag), err)
+		return Status{}, c.Fail(opReceive, describeSource(source, recvTag), err)
 	}
 	out, err := c.Isend(b, dest, sendTag, Buffered)
 	if err != nil {

@@ -89,7 +89,7 @@ func (r *Request) WaitContext(ctx context.Context) (Status, error) {
 		err = r.comm.Engine.Wait(ctx, r)
 	}
 	if err != nil {
-		return Status{}, r.comm.fail(r.op, r.describePeer(), err)
+		return Status{}, r.comm.Fail(r.op, r.describePeer(), err)
 	}
 	return r.takeResult()
 }
@@ -116,7 +116,7 @@ func (r *Request) Cancel() bool {
 
 // failBeforeStart makes r a failed request and returns its error. peer describes the peer.
 func (r *Request) failBeforeStart(peer string, err error) error {
-	r.neverStarted, r.err = true, r.comm.fail(r.op, peer, err)
+	r.neverStarted, r.err = true, r.comm.Fail(r.op, peer, err)
 	return r.err
 }
 
@@ -137,7 +137,7 @@ func (r *Request) takeResult() (Status, error) {
 	case x == nil:
 		return r.takeMessage()
 	case x.Err != nil:
-		return nullStatus, r.comm.fail(r.op, onesided.DescribeTarget(x.Target, x.At), x.Err)
+		return nullStatus, r.comm.Fail(r.op, onesided.DescribeTarget(x.Target, x.At), x.Err)
 	}
 	return nullStatus, nil
 }
@@ -157,7 +157,7 @@ func (r *Request) takeMessage() (Status, error) {
 	}
 	if r.p.Err != nil {
 		s.Canceled = errors.Is(r.p.Err, protocol.ErrCanceled)
-		return s, c.fail(r.op, r.describePeer(), r.p.Err)
+		return s, c.Fail(r.op, r.describePeer(), r.p.Err)
 	}
 	return s, nil
 }

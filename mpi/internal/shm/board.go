@@ -71,9 +71,6 @@ func NewBoard(mem []byte, ranks, room, rank int) *Board {
 	}
 }
 
-// BeginNextRound starts the next round.
-func (b *Board) BeginNextRound() { b.BeginRound(b.round + 1) }
-
 // BeginRound starts a round with a number greater than the last one. Ranks that skip
 // different rounds meet again in the next round that all of them start.
 func (b *Board) BeginRound(round uint64) {
@@ -165,7 +162,7 @@ func (b *Board) Sleepers() int { return int(b.header.sleepers.Load()) }
 // NextSleeper returns a sleeping rank that this rank must wake after it has shown its
 // slot or ended a round, or -1 if there is none. No other rank wakes it.
 func (b *Board) NextSleeper() int {
-	if b.header.sleepers.Load() == 0 {
+	if b.Sleepers() == 0 {
 		return -1
 	}
 	for r := range b.lines {

@@ -62,7 +62,7 @@ func TestRounds(t *testing.T) {
 				}
 			}
 			for i := range rounds {
-				b.BeginNextRound()
+				b.BeginRound(uint64(i) + 1)
 				for r := range ranks {
 					wait(r, b.IsFree)
 				}
@@ -94,7 +94,7 @@ func TestBoardSleep(t *testing.T) {
 	list := boards(t, 3, 0)
 	a, b, c := list[0], list[1], list[2]
 	for _, x := range list {
-		x.BeginNextRound()
+		x.BeginRound(1)
 		require.Equal(t, -1, x.NextSleeper())
 	}
 	no, yes := func() bool { return false }, func() bool { return true }
@@ -119,8 +119,8 @@ func Example() {
 	const ranks, room = 2, 64
 	mem := make([]byte, shm.BoardSize(ranks, room)) // of a Segment, where ranks are processes
 	a, b := shm.NewBoard(mem, ranks, room, 0), shm.NewBoard(mem, ranks, room, 1)
-	a.BeginNextRound()
-	b.BeginNextRound()
+	a.BeginRound(1)
+	b.BeginRound(1)
 	n := copy(a.Slot(0), "word")
 	a.Show(uint64(n))
 	fmt.Println(b.HasShown(0), b.HasShown(1), string(b.Slot(0)[:b.Signature(0)]))

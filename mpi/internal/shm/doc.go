@@ -14,7 +14,7 @@
 // and shows it, reads the slots of the others, and ends the round. A Board does not
 // block: package mpi makes progress on the network meanwhile.
 //
-//	b.BeginNextRound()
+//	b.BeginRound(round)                                   // 1, 2, ...
 //	for r := range ranks { for !b.IsFree(r) { ... } }     // no rank reads the slot any more
 //	copy(b.Slot(rank), data)
 //	b.Show(sign)

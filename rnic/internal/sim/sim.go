@@ -35,9 +35,6 @@ func New(seed uint64) *Sim {
 	return s
 }
 
-// Seed returns the seed of the run.
-func (s *Sim) Seed() uint64 { return s.seed }
-
 // Rand returns the random source of the test program. Adapters and impairments
 // have their own.
 func (s *Sim) Rand() *rand.Rand { return s.net.Rand() }

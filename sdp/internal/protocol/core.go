@@ -41,10 +41,11 @@ type Core struct {
 	holdData              bool
 
 	peerSource   peerSource // the peer's memory, readable by the local side
-	sourceRead   sourceRead // outstanding RDMA READ of peerSource
+	sourceRead   transfer   // RDMA READ of peerSource
 	offer        offer      // local memory, readable by the peer
 	sink         sink       // local memory, writable by the peer
 	peerSink     peerSink   // the peer's memory, writable by the local side
+	sinkWrite    transfer   // RDMA WRITE to this or the previous peerSink
 	mode         modes
 	oob          urgentData
 	bufSize      bufferResize
@@ -132,6 +133,10 @@ type Stats struct {
 func (s *Stats) addWritten(n int) { s.BytesWritten += uint64(n) }
 
 func (s *Stats) addRead(n int) { s.BytesRead += uint64(n) }
+
+func (s *Stats) addZeroCopyWritten(n int) { s.addWritten(n); s.ZeroCopySent += uint64(n) }
+
+func (s *Stats) addZeroCopyRead(n int) { s.addRead(n); s.ZeroCopyReceived += uint64(n) }
 
 func (s *Stats) addReceived(n int) { s.MessagesReceived++; s.BytesReceived += uint64(n) }
 

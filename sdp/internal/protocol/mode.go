@@ -59,7 +59,7 @@ func (c *Core) handleModeChange(ext []byte) {
 		if *mode == bsdh.Pipelined {
 			c.endCrossedSink()
 			c.peerSource.dropped = true // the peer will offer it again
-			c.peerSource.live = c.peerSource.live && c.sourceRead.reading
+			c.peerSource.live = c.peerSource.live && c.sourceRead.outstanding
 		}
 		*mode = m.Mode
 	}

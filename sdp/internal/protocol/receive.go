@@ -60,9 +60,9 @@ func (c *Core) handleSendCompletion(wc *verbs.WC) {
 		c.sender.CompleteUpTo(value)
 	case k == kindControl:
 		c.handleControlDone(value)
-	case k == kindRead && c.sourceRead.reading:
+	case k == kindRead && c.sourceRead.outstanding:
 		c.handleSourceReadDone()
-	case k == kindWrite && c.peerSink.writing:
+	case k == kindWrite && c.sinkWrite.outstanding:
 		c.handleSinkWriteDone()
 	case k == kindAlive && c.probing:
 		c.probing, c.flushed = false, value == probeAfterLast

@@ -169,7 +169,7 @@ func (c *Core) SendKeepAlive() bool {
 
 // requestFinalAck sends a probe after the last byte, whose acknowledgement covers all data.
 func (c *Core) requestFinalAck() {
-	if c.closingWithoutDisConn && !c.probing && !c.flushed && c.sender.Unposted() == 0 && !c.offer.live && !c.peerSink.writing {
+	if c.closingWithoutDisConn && !c.probing && !c.flushed && c.sender.Unposted() == 0 && !c.offer.live && !c.sinkWrite.outstanding {
 		c.sendProbe(probeAfterLast)
 	}
 }

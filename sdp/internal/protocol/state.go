@@ -84,13 +84,10 @@ type offer struct {
 // A peerSink is memory of the peer's application that the local side may write to (SinkAvail).
 // Data sent instead voids it.
 type peerSink struct {
-	live    bool
-	addr    uint64
-	rkey    uint32
-	len     uint32
-	writing bool // an RDMA WRITE to this or the previous sink is outstanding
-	length  int  // bytes being written
-	written int  // bytes written, not yet returned by PeerSinkWritten
+	live bool
+	addr uint64
+	rkey uint32
+	len  uint32
 }
 
 // A sink is local memory that the peer may write to (SinkAvail).
@@ -113,11 +110,29 @@ type peerSource struct {
 	dropped    bool   // withdrawn by a mode change; only the outstanding RDMA READ remains
 }
 
-// A sourceRead is an RDMA READ of the peerSource.
-type sourceRead struct {
-	reading bool
-	length  int // bytes requested
-	done    int // bytes read, not yet returned by PeerSourceRead
+// A transfer is an RDMA READ of a peerSource or an RDMA WRITE to a peerSink. At most one of each
+// is outstanding.
+type transfer struct {
+	outstanding bool
+	length      int // of the outstanding one, in bytes
+	done        int // bytes transferred, not yet returned by takeDone
+}
+
+// start records a transfer of n bytes.
+func (t *transfer) start(n uint32) { t.outstanding, t.length = true, int(n) }
+
+// complete records the completion of the transfer, and returns its length.
+func (t *transfer) complete() int {
+	t.outstanding = false
+	t.done += t.length
+	return t.length
+}
+
+// takeDone returns the number of bytes transferred since the last call, and whether no transfer
+// is outstanding.
+func (t *transfer) takeDone() (n int, done bool) {
+	n, t.done = t.done, 0
+	return n, !t.outstanding
 }
 
 // modes are the transfer modes of both directions.

@@ -8,7 +8,7 @@ import (
 // PeerSourceLen returns the number of bytes of the peer's memory that can be read now: 0 if there
 // are none, or buffered data must be read first.
 func (c *Core) PeerSourceLen() int {
-	if !c.peerSource.live || c.sourceRead.reading || c.peerSource.cancelled || c.Buffered() > 0 || c.err != nil {
+	if !c.peerSource.live || c.sourceRead.outstanding || c.peerSource.cancelled || c.Buffered() > 0 || c.err != nil {
 		return 0
 	}
 	return int(min(c.peerSource.left, MaxTransfer))
@@ -21,7 +21,7 @@ func (c *Core) ReadPeerSource(into verbs.SGE) {
 		c.Fail(errBeyondAdvert)
 		return
 	}
-	c.sourceRead.reading, c.sourceRead.length = true, int(into.Length)
+	c.sourceRead.start(into.Length)
 	c.out = append(c.out, verbs.SendWR{
 		WRID: kindRead.wrid(uint64(into.Length)), Opcode: verbs.WRRDMARead, Flags: verbs.SendSignaled,
 		SGList: c.stageSGE(into), RemoteAddr: c.peerSource.addr, RKey: c.peerSource.rkey,
@@ -30,18 +30,14 @@ func (c *Core) ReadPeerSource(into verbs.SGE) {
 
 // PeerSourceRead returns the number of bytes that ReadPeerSource has read, once, and whether the
 // read is complete.
-func (c *Core) PeerSourceRead() (n int, done bool) {
-	n, done = c.sourceRead.done, !c.sourceRead.reading
-	c.sourceRead.done = 0
-	return n, done
-}
+func (c *Core) PeerSourceRead() (n int, done bool) { return c.sourceRead.takeDone() }
 
 // ReadingPeerSource reports whether an RDMA READ is outstanding.
-func (c *Core) ReadingPeerSource() bool { return c.sourceRead.reading }
+func (c *Core) ReadingPeerSource() bool { return c.sourceRead.outstanding }
 
 // RefuseSource requests the remaining bytes as Data messages (SendSm).
 func (c *Core) RefuseSource() {
-	if c.peerSource.live && !c.sourceRead.reading {
+	if c.peerSource.live && !c.sourceRead.outstanding {
 		c.sendSendSm()
 		c.buildRequests()
 	}
@@ -75,14 +71,11 @@ func (c *Core) handleSrcAvail(ext, payload []byte) (accepted bool) {
 
 // handleSourceReadDone handles the completion of an RDMA READ.
 func (c *Core) handleSourceReadDone() {
-	a, n := &c.peerSource, uint32(c.sourceRead.length)
-	c.sourceRead.reading = false
-	c.sourceRead.done += int(n)
+	a, n := &c.peerSource, c.sourceRead.complete()
 	a.addr += uint64(n)
-	a.left -= n
-	a.unreported += n
-	c.stats.BytesRead += uint64(n)
-	c.stats.ZeroCopyReceived += uint64(n)
+	a.left -= uint32(n)
+	a.unreported += uint32(n)
+	c.stats.addZeroCopyRead(n)
 	switch {
 	case a.left == 0 || a.dropped:
 		c.sendRdmaRdCompl()
@@ -116,7 +109,7 @@ func (c *Core) sendSendSm() {
 func (c *Core) handleSrcAvailCancel() {
 	switch a := &c.peerSource; {
 	case !a.live:
-	case c.sourceRead.reading:
+	case c.sourceRead.outstanding:
 		a.cancelled = true
 	default:
 		c.sendSendSm()
@@ -180,8 +173,7 @@ func (c *Core) handleRdmaWrCompl(n uint32) {
 	}
 	c.endSink()
 	s.written = int(n)
-	c.stats.BytesRead += uint64(n)
-	c.stats.ZeroCopyReceived += uint64(n)
+	c.stats.addZeroCopyRead(int(n))
 }
 
 func (c *Core) handleSinkCancelAck() {

@@ -64,7 +64,7 @@ func (c *Core) CancelOffer() {
 func (c *Core) endOffer(refused bool) {
 	c.offer.live = false
 	c.dropQueued(bsdh.MIDSrcAvailCancel)
-	c.stats.BytesWritten += uint64(c.offer.inline)
+	c.stats.addWritten(c.offer.inline)
 	if refused {
 		c.stats.OffersRefused++
 	}
@@ -78,8 +78,7 @@ func (c *Core) handleRdmaRdCompl(n uint32, flags bsdh.Flags) {
 		return
 	}
 	o.readByPeer += int(n)
-	c.stats.BytesWritten += uint64(n)
-	c.stats.ZeroCopySent += uint64(n)
+	c.stats.addZeroCopyWritten(int(n))
 	if o.inline+o.readByPeer == o.total {
 		c.endOffer(false)
 	}
@@ -149,7 +148,7 @@ func (c *Core) spilledBytes() int {
 
 // PeerSinkLen returns the number of bytes that the peer waits for in its own memory, or 0.
 func (c *Core) PeerSinkLen() int {
-	if !c.peerSink.live || c.peerSink.writing || c.err != nil {
+	if !c.peerSink.live || c.sinkWrite.outstanding || c.err != nil {
 		return 0
 	}
 	return int(min(c.peerSink.len, MaxTransfer))
@@ -163,7 +162,8 @@ func (c *Core) WritePeerSink(from verbs.SGE) {
 		c.Fail(errBeyondAdvert)
 		return
 	}
-	d.live, d.writing, d.length = false, true, int(from.Length)
+	d.live = false
+	c.sinkWrite.start(from.Length)
 	c.out = append(c.out, verbs.SendWR{
 		WRID: kindWrite.wrid(uint64(from.Length)), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
 		SGList: c.stageSGE(from), RemoteAddr: d.addr, RKey: d.rkey,
@@ -176,14 +176,10 @@ func (c *Core) WritePeerSink(from verbs.SGE) {
 
 // PeerSinkWritten returns the number of bytes that WritePeerSink has written, once, and whether
 // the write is complete.
-func (c *Core) PeerSinkWritten() (n int, done bool) {
-	n, done = c.peerSink.written, !c.peerSink.writing
-	c.peerSink.written = 0
-	return n, done
-}
+func (c *Core) PeerSinkWritten() (n int, done bool) { return c.sinkWrite.takeDone() }
 
 // WritingPeerSink reports whether an RDMA WRITE is outstanding.
-func (c *Core) WritingPeerSink() bool { return c.peerSink.writing }
+func (c *Core) WritingPeerSink() bool { return c.sinkWrite.outstanding }
 
 func (c *Core) handleSinkAvail(ext, payload []byte) {
 	s, _ := bsdh.ParseExtended[bsdh.SinkAvail](ext)
@@ -209,19 +205,12 @@ func (c *Core) handleSinkAvail(ext, payload []byte) {
 		if c.closing {
 			return // DisConn voids it
 		}
-		d := &c.peerSink // keep the state of a previous write that is still outstanding
-		d.live, d.addr, d.rkey, d.len = true, s.Addr, s.RKey, s.Len
+		c.peerSink = peerSink{live: true, addr: s.Addr, rkey: s.RKey, len: s.Len}
 	}
 }
 
 // handleSinkWriteDone handles the completion of an RDMA WRITE.
-func (c *Core) handleSinkWriteDone() {
-	n := c.peerSink.length
-	c.peerSink.writing = false
-	c.peerSink.written += n
-	c.stats.BytesWritten += uint64(n)
-	c.stats.ZeroCopySent += uint64(n)
-}
+func (c *Core) handleSinkWriteDone() { c.stats.addZeroCopyWritten(c.sinkWrite.complete()) }
 
 // handleSinkAvailCancel handles a SinkAvailCancel. If the SinkAvail is complete, the message that
 // completed it is in flight already.
