@@ -152,8 +152,8 @@ func timesOf(t *testing.T) map[string]times {
 		"mpi-onesided.md": {[]promise{
 			{"after [10 us] for each lock", k.time("mpi/internal/onesided.pollInterval"), false, "TestWinMutualExclusion"},
 			{"and [1 ms] at last", k.time("mpi/internal/onesided.maxPollInterval"), false, "TestWinMutualExclusion"},
-			{"when no goroutine has for [2 ms] (`engine", k.time("mpi/internal/engine.idleInterval"), false, "TestWinPassiveTarget"},
-			{"first packet after 2 to [4 ms],", 2 * k.time("mpi/internal/engine.idleInterval"), false, "TestWinPassiveTarget"},
+			{"when no goroutine has for [2 ms] (`engine", k.time("mpi/internal/engine.IdleInterval"), false, "TestWinPassiveTarget"},
+			{"first packet after 2 to [4 ms],", 2 * k.time("mpi/internal/engine.IdleInterval"), false, "TestWinPassiveTarget"},
 			{"call that has waited for [half a second] sends", k.time("mpi/internal/onesided.livenessInterval"), false, "TestWinLost"},
 		}, nil, false},
 
