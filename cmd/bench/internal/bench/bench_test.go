@@ -87,7 +87,7 @@ func TestRegisterRefuses(t *testing.T) {
 }
 
 func TestExperimentJSON(t *testing.T) {
-	b, err := json.Marshal(sample("x"))
+	b, err := json.Marshal(sample("x").Describe(nil))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"experiment":"x","source":"the adapter itself","claim":"One is one.",
 		"statements":[{"source":"the adapter itself","sentence":"One is one.","compared":"one in us at every number of B: at most 1"}],"layer":"verbs","tour":false,

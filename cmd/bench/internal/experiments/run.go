@@ -60,3 +60,6 @@ func (r *run) measureSizes(ctx context.Context, latency, bandwidth func(ctx cont
 func atSize(size int, unit string) bench.Point {
 	return bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}
 }
+
+// formatBytes formats a size in words: "64 KiB".
+func formatBytes(n int) string { return measure.FormatAt(float64(n), measure.Bytes) }

@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
@@ -41,11 +42,11 @@ func sdpBandwidthClaims() (claims []bench.Statement) {
 	}
 	for _, size := range []int{256, 512, 1 << 10, 2 << 10, 4 << 10} {
 		claims = append(claims, bench.Statement{
-			Sentence: fmt.Sprintf("With 8 buffers of 8 KB and Writes of %s, RDMA-based and NIC-assisted flow control have at least 8 times the bandwidth of credit-based.", sizeName(size)),
+			Sentence: fmt.Sprintf("With 8 buffers of 8 KB and Writes of %s, RDMA-based and NIC-assisted flow control have at least 8 times the bandwidth of credit-based.", formatBytes(size)),
 			Paper:    "almost an order of magnitude better from 256 B to 4 KB", Number: 10,
 			Compare: over([]string{rdma, nic}, credit, bench.At(float64(size), measure.Bytes), 8),
 			Because: fmt.Sprintf("credit-based has 8 messages of %s in flight and the others 64 KB, so that equal round trips allow at most %d times; more needs a fixed cost of each message beside them",
-				sizeName(size), paperBytes/size),
+				formatBytes(size), paperBytes/size),
 		})
 	}
 	claims = append(claims, bench.Statement{
@@ -59,7 +60,7 @@ func sdpBandwidthClaims() (claims []bench.Statement) {
 	}{{64, 10}, {1 << 10, 3}, {64 << 10, 1}, {1 << 20, 1}} {
 		claims = append(claims, bench.Statement{
 			Source:   bench.Adapter,
-			Sentence: fmt.Sprintf("With default options and Writes of %s, SDP has at least %.0f times the bandwidth of Go's TCP, which makes a system call for each Write.", sizeName(c.size), c.least),
+			Sentence: fmt.Sprintf("With default options and Writes of %s, SDP has at least %.0f times the bandwidth of Go's TCP, which makes a system call for each Write.", formatBytes(c.size), c.least),
 			Compare:  over([]string{nic + defaultSuffix}, string(sdpbench.TCP), bench.At(float64(c.size), measure.Bytes), c.least),
 		})
 	}
@@ -194,7 +195,7 @@ func measureUtilization(ctx context.Context, r *run, bytes int) error {
 	for _, think := range r.Pauses("think") {
 		suffix := ""
 		if think > 0 {
-			suffix = "-think-" + think.String()
+			suffix = "-think-" + strings.Replace(think.String(), "µ", "u", 1)
 		}
 		work := sdpbench.CalibrateWork(1024*think) / 1024
 		for _, size := range r.Ints("sizes") {
