@@ -192,7 +192,7 @@ func TestList(t *testing.T) {
 	require.Contains(t, stdout, "good             adapter                no run is recorded\n  -                                    Claim of good.\n")
 	_, stdout, _ = runBench(t, four(), "list", "-v")
 	require.Contains(t, stdout, "good  [UDP; the adapter itself]\n    No run is recorded.\n  - Claim of good.\n"+
-		"    compared: s in us at every number of B: at most 5\n    over size (B)\n      --set size=64                   bytes\n\n")
+		"    compared: s in us at every point: at most 5\n    over size (B)\n      --set size=64                   bytes\n\n")
 	dir := t.TempDir()
 	status, _, stderr := runBench(t, four(), "run", "good", "other", "--out", dir)
 	require.Zero(t, status, stderr)

@@ -31,9 +31,7 @@ func (r *run) measurePoint(ctx context.Context, set *seriesSet, at bench.Point) 
 func (r *run) emitSamples(set *seriesSet, at bench.Point, samples []bench.Sample) {
 	r.EmitAgainst(at, samples[0], samples[1:]...)
 	for series, err := range set.failed {
-		if err != nil {
-			r.EmitAbsent(series, "failed at %s: %v", measure.FormatAt(at.X, at.XUnit), err)
-		}
+		r.EmitAbsent(series, "fails at %s %v", measure.FormatAt(at.X, at.XUnit), err)
 	}
 }
 

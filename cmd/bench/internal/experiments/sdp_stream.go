@@ -18,7 +18,7 @@ func init() {
 		Claims: sdpBandwidthClaims(),
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64,1KiB,64KiB,1MiB", Doc: "bytes of a Write"},
+			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64,1KiB,64KiB,1MiB", Max: 16 << 20, Doc: "bytes of a Write"},
 			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader reads one message at a time, or any available data up to 64 KiB"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
@@ -64,8 +64,15 @@ func sdpBandwidthClaims() (claims []bench.Statement) {
 			Compare:  over([]string{nic + defaultSuffix}, string(sdpbench.TCP), bench.At(float64(c.size), measure.Bytes), c.least),
 		})
 	}
-	return claims
+	return append(claims, bench.Statement{
+		Source:   bench.Adapter,
+		Sentence: "With default options and Writes of 64 B to 1 MiB, SDP has at least the bandwidth of Go's TCP with writer and reader of package bufio, as in most programs.",
+		Compare:  over([]string{nic + defaultSuffix}, bufferedTCP, bench.Between(64, 1<<20, measure.Bytes), 1),
+	})
 }
+
+// bufferedTCP is the series of TCP with buffers of package bufio.
+const bufferedTCP = "tcp-bufio"
 
 // greedyReads reports whether the parameter reads selects a greedy reader.
 func greedyReads(r *run) bool {
@@ -90,6 +97,10 @@ func sdpBandwidth(ctx context.Context, r *run) error {
 		for _, s := range all {
 			o := sdpbench.StreamOptions{Size: size, Greedy: greedyReads(r)}
 			set.addSeries(s.series, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
+			if s.Transport == sdpbench.TCP {
+				o.Buffered = true
+				set.addSeries(bufferedTCP, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
+			}
 		}
 		if _, err := r.measurePoint(ctx, &set, atSize(size, measure.MegabytesPerSec)); err != nil {
 			return err
@@ -107,7 +118,7 @@ func init() {
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB", Quick: "512,8KiB", Max: largerBytes, Doc: "bytes of a Write"},
-			{Name: "bytes", Kind: bench.Ints, Default: "8KiB,32KiB", Min: 64, Doc: "bytes of each of 8 buffers"},
+			{Name: "bytes", Kind: bench.Ints, Default: "8KiB,32KiB", Min: 64, Max: 1 << 20, Doc: "bytes of each of 8 buffers"},
 			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader reads one message at a time, or any available data up to 64 KiB"},
 			{Name: "think", Kind: bench.Pauses, Default: "0,10us", Doc: "computations of the reader for each KiB: 0, as in the paper, or a time that makes it slower than the writer"},
 			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
@@ -221,7 +232,7 @@ func init() {
 		Claims: zeroCopyClaims(),
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "sizes", Kind: bench.Ints, Default: "4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB", Quick: "16KiB,64KiB,2MiB", Min: zeroCopyFrom, Doc: "bytes of a Write, and of the matching Read"},
+			{Name: "sizes", Kind: bench.Ints, Default: "4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB", Quick: "16KiB,64KiB,2MiB", Min: zeroCopyFrom, Max: 16 << 20, Doc: "bytes of a Write, and of the matching Read"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
 		},

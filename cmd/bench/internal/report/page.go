@@ -119,7 +119,7 @@ func (p page) Outcome() string {
 	}
 	for _, m := range []mark{failed, missing} {
 		if n := p.Counts[m]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d experiments %s", n, m.Word()))
+			parts = append(parts, fmt.Sprintf("%s: %d of %d experiments", m.Word(), n, len(p.Sections)))
 		}
 	}
 	return strings.Join(parts, ", ")
