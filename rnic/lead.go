@@ -7,75 +7,27 @@ import (
 	"github.com/softrnic/softrnic/internal/sched"
 )
 
-// leaderAloneTime is the time that a spinning leader keeps its processor: the
-// response time of a peer with a processor of its own. Afterwards it yields to
-// other processes, one of which may be the peer.
-const leaderAloneTime = 4 * time.Microsecond
-
-// minSharedYield is the minimum duration of a yield in which another thread has
-// run.
-const minSharedYield = 2 * time.Microsecond
-
-// minHogYield is the minimum duration of a yield to a compute-bound thread.
-// Yielding to many ranks in turn takes some hundred microseconds.
-const minHogYield = 2 * time.Millisecond
-
-// yieldToThreads yields to other threads and records in cpuShared whether any
-// ran; while others run, a leader yields early, because its peer may be one of
-// them. It reports whether a thread hogged the processor: then a sleeper is
-// scheduled first when data arrives, and a yielding thread last.
-func (s *shard) yieldToThreads() (hogged bool) {
-	took := s.timedYield()
-	s.cpuShared = took > minSharedYield && took < minHogYield
-	return took >= minHogYield
-}
-
-// timedYield yields to other threads and returns how long they ran.
-func (s *shard) timedYield() time.Duration {
-	began := s.dev.now()
-	sched.Yield()
-	return time.Duration(s.dev.now() - began)
-}
-
-// A leader that shares its processor yields up to maxSharedYields times, for up to
-// maxSharedSpin, before it sleeps: among processes that wait for one another, a
-// yield is cheaper than a sleep and a wake-up.
-const (
-	maxSharedYields = 64
-	maxSharedSpin   = 5 * time.Millisecond
-)
-
 // serveAsLeader reads the socket of s until w is done or another goroutine
 // requests the token, and reports the latter. It spins, yields to processes that
 // share its processor, and then sleeps in the socket. The token is held. polled
 // reports whether the caller has just polled.
 func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 	c := caller{cq: w.cq}
-	l := lead{s: s, budget: s.leaderSpinner.budget(), lastPacket: int64(s.dev.now()), appRan: true}
+	l := s.newLead()
 	for polls := 0; ; polls++ {
 		n := 0
-		if polls > 0 || !polled || l.budget > 0 && !s.cpuShared { // with a shared processor, yield first
+		if polls > 0 || !polled || l.Spun() && !s.leaderSpinner.Shared { // with a shared processor, yield first
 			n = s.pollSocket(c)
 		}
-		extra := int64(0)
-		if l.shortSleep && n > 0 {
-			extra = s.leaderSpinner.recordShortSleep()
-		}
-		l.shortSleep = false
+		extra := l.AfterSleep(n > 0)
 		if w.isDone() {
-			if l.budget > 0 {
-				s.leaderSpinner.recordHit()
-			} else {
-				s.flushDeferred() // no poll may follow for long
-			}
+			l.recordSatisfied()
 			return false
 		}
 		if s.token.hasSeizers() {
 			return true
 		}
-		if extra > 0 {
-			l.budget = extra
-		}
+		l.ExtendSpin(extra)
 		if !l.keepSpinning(n, polls) && l.blockInSocket(w) {
 			return true
 		}
@@ -84,58 +36,49 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 
 // A lead is the state of a leader from taking the token to releasing it.
 type lead struct {
-	s          *shard
-	budget     int64 // nanoseconds without a packet until the leader sleeps; 0 does not spin
-	lastPacket int64 // time of the last packet, or start of the spin
-	yields     int   // consecutive yields without a packet
-	shortSleep bool  // the last sleep, which no spin preceded, was shorter than a spin
-	appRan     bool  // the application may have run since the last sleep
+	s *shard
+	sched.Spin
+	appRan bool // the application may have run since the last sleep
+}
+
+func (s *shard) newLead() lead {
+	return lead{s: s, Spin: s.leaderSpinner.StartWait(), appRan: true}
+}
+
+// recordSatisfied records how the waiter was satisfied.
+func (l *lead) recordSatisfied() {
+	if l.Spun() {
+		l.s.leaderSpinner.RecordHit()
+	} else {
+		l.s.flushDeferred() // no poll may follow for long
+	}
 }
 
 // keepSpinning reports whether the leader polls again after a poll with n packets. If so,
 // it has yielded if other goroutines or threads may need this processor.
 func (l *lead) keepSpinning(n, polls int) bool {
-	if n == 0 && l.budget == 0 {
+	if !l.KeepSpinning(n > 0) {
 		return false
 	}
-	s, now := l.s, int64(l.s.dev.now())
-	if n > 0 {
-		l.yields, l.lastPacket = 0, now
-	}
-	idle := now - l.lastPacket
-	sharing := s.cpuShared && l.yields < maxSharedYields && idle < int64(maxSharedSpin)
-	if n == 0 && idle >= l.budget && !sharing {
-		return false
-	}
-	following := s.followers.Load() > 0
+	following := l.s.followers.Load() > 0
 	if following || polls%64 == 63 { // run waiters whose completions have arrived
 		runtime.Gosched()
 	}
-	if n == 0 && (following || s.cpuShared || idle > int64(leaderAloneTime)) {
-		l.yields++
-		if s.yieldToThreads() {
-			s.leaderSpinner.recordHog()
-			l.budget = 0
-		}
-	}
+	l.YieldIfShared(n > 0, following)
 	return true
 }
 
 // blockInSocket blocks in the socket, and reports whether another goroutine requested the
-// token. Later polls do not spin, unless the sleep was short.
+// token.
 func (l *lead) blockInSocket(w *waiter) (displaced bool) {
-	s, afterSpin := l.s, l.budget > 0
-	if afterSpin {
-		s.leaderSpinner.recordMiss()
-	}
-	if s.yieldToWoken(l.appRan, leaderYieldInterval) {
+	if l.s.yieldToWoken(l.appRan, leaderYieldInterval) {
 		runtime.Gosched() // the scheduler may have taken this goroutine from its global queue first
 	}
-	l.budget, l.appRan = 0, false
+	l.appRan = false
+	l.BeginSleep()
 	w.watchContext()
-	began := int64(s.dev.now())
-	displaced = s.sleepInSocket(w.isDone)
-	l.shortSleep = !afterSpin && int64(s.dev.now())-began < s.leaderSpinner.budgetMax
+	displaced = l.s.sleepInSocket(w.isDone)
+	l.EndSleep()
 	return displaced
 }
 

@@ -132,7 +132,7 @@ func (s *shard) onlyMidMessageAck() bool {
 // socket is empty. Without a further poll the service sends them. A leader that
 // shares its processor may not poll again for long, so it does not defer.
 func (s *shard) deferAcks() bool {
-	return s.streaming && s.emptyPolls < streamPolls && !(s.cpuShared && s.leader.Load() != nil)
+	return s.streaming && s.emptyPolls < streamPolls && !(s.leaderSpinner.Shared && s.leader.Load() != nil)
 }
 
 // timerPolls is the number of empty reads per clock reading.

@@ -42,13 +42,13 @@ func (s *shard) runService() {
 // or requested by a waiter. The token is held.
 func (s *shard) serveSocket() {
 	mustStop := func() bool { return s.dev.unusable.Load() || s.token.isRecalled() || s.token.hasSeizers() }
-	spin := s.serviceSpinner.budget()
+	spin := s.serviceSpinner.NextBudget()
 	spinUntil := int64(s.dev.now()) + spin
 	handled := true
 	for polls := 1; !mustStop(); polls++ {
 		if s.pollForService() > 0 {
 			if polls > 1 && spinUntil != 0 {
-				s.serviceSpinner.recordHit()
+				s.serviceSpinner.RecordHit()
 			}
 			spinUntil, polls = int64(s.dev.now())+spin, 0
 			handled = true
@@ -63,8 +63,8 @@ func (s *shard) serveSocket() {
 			continue
 		}
 		if int64(s.dev.now()) < spinUntil {
-			if polls >= servicePollsBeforeYield && polls%8 == 0 && s.timedYield() >= serviceHogYield {
-				s.serviceSpinner.recordHog()
+			if polls >= servicePollsBeforeYield && polls%8 == 0 && s.serviceSpinner.TimedYield() >= serviceHogYield {
+				s.serviceSpinner.RecordHog()
 				spin, spinUntil = 0, 0
 			}
 			continue
@@ -72,6 +72,6 @@ func (s *shard) serveSocket() {
 		if s.sleepInSocket(mustStop) {
 			return
 		}
-		spin, spinUntil = s.serviceSpinner.budget(), 0
+		spin, spinUntil = s.serviceSpinner.NextBudget(), 0
 	}
 }

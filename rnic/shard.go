@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"cmp"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/capture"
 	"github.com/softrnic/softrnic/internal/link/impair"
+	"github.com/softrnic/softrnic/internal/sched"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -74,11 +76,10 @@ type receiveState struct {
 // A processorState tells the token holder for how long to spin, and when to yield its
 // processor. It belongs to the token holder, too.
 type processorState struct {
-	cpuShared      bool   // other threads ran when a leader last yielded
-	seenWakeups    uint64 // Device.wakeups when the token holder last called the scheduler
+	seenWakeups    uint64 // Device.wakeups when the token holder last called the Go scheduler
 	lastYield      int64  // time of that call
-	leaderSpinner  spinner
-	serviceSpinner spinner
+	leaderSpinner  sched.Spinner
+	serviceSpinner sched.Spinner
 }
 
 // A monitorState is the state of the monitor and service goroutines, and the
@@ -119,8 +120,8 @@ func newShard(d *Device, conn link.Conn) *shard {
 	}
 	s.maxAckEvery = maxAckInterval(conn.Caps().RecvBuffer)
 	s.ackEvery = s.maxAckEvery
-	s.leaderSpinner.init(d.options.Spin)
-	s.serviceSpinner.init(serviceSpin)
+	s.leaderSpinner.Init(cmp.Or(d.options.Spin, DefaultSpin), d.clock)
+	s.serviceSpinner.Init(serviceSpin, d.clock)
 	if s.icm = newICMCache(d.options.ICM, d.clock); s.icm != nil {
 		s.icm.stall = d.options.hooks.Stall
 	}

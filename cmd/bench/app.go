@@ -81,7 +81,7 @@ func (a *app) rootCommand() *cobra.Command {
 	var impairment string
 	root.PersistentFlags().StringVar(&impairment, "impair", "", "impairment of the links of all adapters, for example \"loss 1% delay 2ms\"; plain UDP has none")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return prepareWorkers(impairment) }
-	root.AddCommand(a.listCommand(), a.runCommand(), a.reportCommand(), a.osuCommand(), a.imbCommand(), a.nasCommand(), a.agentCommand())
+	root.AddCommand(a.listCommand(), a.runCommand(), a.reportCommand(), a.recordCommand(), a.osuCommand(), a.imbCommand(), a.nasCommand(), a.agentCommand())
 	return root
 }
 

@@ -126,7 +126,7 @@ func TestExitStatus(t *testing.T) {
 		{"run good --set size=huge", 2, `size=huge: "huge" is not a number`},
 		{"run good --set size", 2, "key=value"},
 		{"run good --fast", 2, "unknown flag: --fast; `bench run --help` lists the flags"},
-		{"nosuch", 2, "unknown command \"nosuch\" of `bench`; want one of completion, imb, list, nas, osu, report, run"},
+		{"nosuch", 2, "unknown command \"nosuch\" of `bench`; want one of completion, imb, list, nas, osu, record, report, run"},
 		{"good", 2, "\"good\" is an experiment: `bench run good`"},
 		{"adapter", 2, "\"adapter\" is a source of experiments: `bench run \"adapter\"`"},
 		{"--quick", 2, "unknown flag: --quick; the flag belongs to `bench report` and `bench run`"},
@@ -188,10 +188,24 @@ func TestRunOut(t *testing.T) {
 
 func TestList(t *testing.T) {
 	_, stdout, _ := runBench(t, four(), "list")
-	require.Equal(t, 4, strings.Count(stdout, "\n"))
-	require.Contains(t, stdout, "good             adapter           Claim of good.\n")
+	require.Equal(t, 8, strings.Count(stdout, "\n"), "a line for each experiment and each statement")
+	require.Contains(t, stdout, "good             adapter                no run is recorded\n  -                                    Claim of good.\n")
 	_, stdout, _ = runBench(t, four(), "list", "-v")
-	require.Contains(t, stdout, "good  [UDP; the adapter itself]\n    Claim of good.\n    over size (B)\n      --set size=64                   bytes\n\n")
+	require.Contains(t, stdout, "good  [UDP; the adapter itself]\n    No run is recorded.\n  - Claim of good.\n"+
+		"    compared: s in us at every point: at most 5\n    over size (B)\n      --set size=64                   bytes\n\n")
+	dir := t.TempDir()
+	status, _, stderr := runBench(t, four(), "run", "good", "other", "--out", dir)
+	require.Zero(t, status, stderr)
+	_, stdout, _ = runBench(t, four(), "list", "--from", dir)
+	require.Contains(t, stdout, "good             adapter                1 holds\n  holds        5.00 (at most 5)        Claim of good.\n")
+	require.Contains(t, stdout, "  refuted      5.00 (at most 2)        Claim of other.\n")
+	_, stdout, _ = runBench(t, four(), "list", "--from", dir, "other")
+	require.Contains(t, stdout, "  - Claim of other.\n    here:  refuted because s at 64 B, in us 5.00 (at most 2)\n")
+	_, stdout, _ = runBench(t, four(), "list", "--json", "--from", dir, "other")
+	require.Contains(t, stdout, `"outcome":"refuted","ours":"s at 64 B, in us 5.00 (at most 2)"`)
+	status, _, stderr = runBench(t, four(), "list", "--from", t.TempDir())
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "no files of `bench run --out`")
 	long := experiment("long", bench.LayerUDP, succeed)
 	long.Params[0].Kind, long.Params[0].Default = bench.Ints, "1,2,4,8,16,32,64,128,256,512"
 	long.Axes[0] = bench.Axis{Name: "queue pairs that take turns", Unit: "queue pairs"}
@@ -218,20 +232,23 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListPapers checks the list of the real experiments: a line for each, the papers below,
-// and the results that the papers report.
+// TestListPapers checks the list of the real experiments: a line for each and for each of its
+// statements, the papers below, and the results that the papers report.
 func TestListPapers(t *testing.T) {
-	all := len(bench.Default.All())
 	_, stdout, _ := runRegistry(t.Context(), t, &bench.Default, "list")
-	require.LessOrEqual(t, strings.Count(stdout, "\n"), all+1+4*len(bench.Papers))
 	lines := strings.Split(stdout, "\n")
-	for i, e := range bench.Default.All() {
-		require.True(t, strings.HasPrefix(lines[i], e.Name+" "), lines[i])
-		require.LessOrEqual(t, len(lines[i]), 80, lines[i])
+	n := 0
+	for _, e := range bench.Default.All() {
+		require.True(t, strings.HasPrefix(lines[n], e.Name+" "), lines[n])
+		n += 1 + len(e.Claims)
 		if p := e.Paper(); p != nil {
 			require.Contains(t, strings.Join(strings.Fields(stdout), " "), p.String())
 			require.NotEmpty(t, e.Reported(), e.Source)
 		}
+	}
+	require.LessOrEqual(t, len(lines), n+2+4*len(bench.Papers))
+	for _, line := range lines {
+		require.LessOrEqual(t, len(line), listWidth, line)
 	}
 	for args, want := range map[string]int{"fig. 6a": 2, "rcud": 9, "IWARP fig. 8b": 2, "Figure 12": 1} {
 		_, stdout, _ := runRegistry(t.Context(), t, &bench.Default, "list", "--json", args)

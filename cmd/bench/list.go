@@ -3,78 +3,105 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/ledger"
 	"github.com/softrnic/softrnic/cmd/bench/internal/report"
 )
 
 func (a *app) listCommand() *cobra.Command {
 	var asJSON, verbose bool
+	var from string
 	c := &cobra.Command{
 		Use:   "list [NAME...]",
-		Short: "List experiments with source and claim",
-		Long: "Lists experiments, one per line, and the papers that they reproduce: all of them, or those\n" +
-			"whose names begin with NAME or match it as a pattern, or that reproduce this figure or paper.\n" +
-			"With -v it prints complete claims, and the parameters of --set.\n\n" +
+		Short: "List experiments with their claims, the papers' numbers and ours",
+		Long: "Lists experiments and the papers that they reproduce: all of them, or those whose names begin\n" +
+			"with NAME or match it as a pattern, or that reproduce this figure or paper. Each statement of\n" +
+			"an experiment has a line with its outcome, the figure and the limit, and the paper's number;\n" +
+			"the figures are those of the last recorded run, or of the files in DIR. With -v or a NAME it\n" +
+			"prints complete statements with their reasons, and with -v the parameters of --set, too.\n\n" +
 			"    bench list sdp\n" +
 			"    bench list -v 'mpi-*' '*-latency'\n" +
-			"    bench list 'RCUD fig. 6a'",
-		RunE: func(_ *cobra.Command, names []string) error {
+			"    bench list 'fig. 6a'\n" +
+			"    bench list --from bench-out",
+		RunE: func(c *cobra.Command, names []string) error {
 			experiments, err := a.registry.Match(names...)
 			if err != nil {
 				return usageErrorf("%w", err)
 			}
+			runs, err := a.loadRuns(from)
+			if err != nil {
+				return err
+			}
+			l := listing{runs: runs, complete: verbose || len(names) > 0, params: verbose}
 			if asJSON {
-				return a.listJSON(experiments)
+				return a.listJSON(experiments, runs)
 			}
-			if verbose {
-				for _, e := range experiments {
-					fmt.Fprint(a.stdout, describeExperiment(e))
-				}
-				return nil
-			}
-			fmt.Fprint(a.stdout, listShort(experiments))
-			return nil
+			_, err = fmt.Fprint(a.stdout, l.text(experiments))
+			return err
 		},
 	}
-	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "print complete claims and parameters")
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "print complete statements and parameters")
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object per line")
+	c.Flags().StringVar(&from, "from", "", "judge the figures of the files in `DIR` instead of the recorded ones")
 	return c
 }
 
-func (a *app) listJSON(experiments []*bench.Experiment) error {
+// loadRuns returns the runs in a directory, or the recorded ones if dir is empty.
+func (a *app) loadRuns(dir string) (map[string]report.Saved, error) {
+	if dir == "" {
+		return ledger.Recorded(a.registry)
+	}
+	if err := report.CheckResults(dir); err != nil {
+		return nil, fmt.Errorf("--from: %w", err)
+	}
+	return ledger.Load(os.DirFS(dir), a.registry)
+}
+
+func (a *app) listJSON(experiments []*bench.Experiment, runs map[string]report.Saved) error {
 	enc := json.NewEncoder(a.stdout)
 	for _, e := range experiments {
-		if err := enc.Encode(e); err != nil {
+		var outcomes []bench.Outcome
+		if run, ok := runs[e.Name]; ok {
+			outcomes = run.Outcomes
+		}
+		if err := enc.Encode(e.Describe(outcomes)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// listWidth is the width of the short list in columns.
-const listWidth = 80
+// listWidth is the width of the list in columns.
+const listWidth = 100
 
-// listShort returns a line for each experiment, with as much of its claim as fits, followed by
-// the papers.
-func listShort(experiments []*bench.Experiment) string {
+// A listing prints experiments, with the outcomes of runs.
+type listing struct {
+	runs     map[string]report.Saved
+	complete bool // complete statements, not one line for each
+	params   bool // parameters of --set, too
+}
+
+// text returns the list: experiments, and the papers that they reproduce.
+func (l listing) text(experiments []*bench.Experiment) string {
 	var lines []string
 	var papers []*bench.Paper
 	for _, e := range experiments {
-		source := e.Source
-		if source == bench.Adapter {
-			source = "adapter"
+		if l.complete {
+			lines = append(lines, l.describe(e)...)
+		} else {
+			lines = append(lines, l.summarize(e)...)
 		}
-		lines = append(lines, report.Wrap(e.Claim(), fmt.Sprintf("%-15s  %-16s  ", e.Name, source), "", listWidth, 1)...)
 		if p := e.Paper(); p != nil && !slices.Contains(papers, p) {
 			papers = append(papers, p)
 		}
 	}
-	if len(papers) > 0 {
+	if len(papers) > 0 && !l.complete {
 		lines = append(lines, "")
 	}
 	for _, p := range papers {
@@ -83,34 +110,84 @@ func listShort(experiments []*bench.Experiment) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
+// summarize returns a line for the experiment, and one for each statement.
+func (l listing) summarize(e *bench.Experiment) []string {
+	run, recorded := l.runs[e.Name]
+	state := "no run is recorded"
+	if recorded {
+		state = bench.Count(run.Outcomes)
+	}
+	lines := []string{fmt.Sprintf("%-15s  %-21s  %s", e.Name, shortSource(e.Source), state)}
+	for i, s := range e.Claims {
+		word, value := "-", ""
+		if recorded {
+			word, value = string(run.Outcomes[i].Word), run.Outcomes[i].Value
+		}
+		text := s.Sentence
+		if s.Paper != "" {
+			text = fmt.Sprintf("paper: %s. %s", s.Paper, s.Sentence)
+		}
+		lines = append(lines, report.Wrap(text, fmt.Sprintf("  %-11s  %-22s  ", word, value), "", listWidth, 1)...)
+	}
+	return lines
+}
+
+// shortSource returns the source of an experiment for a column.
+func shortSource(source string) string {
+	if source == bench.Adapter {
+		return "adapter"
+	}
+	return source
+}
+
 // settingColumn is the width of the column of settings. The description of a longer setting is
 // on the next line.
 const settingColumn = 24
 
-func describeExperiment(e *bench.Experiment) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s  [%s; %s]\n    %s\n", e.Name, e.Layer, e.Source, e.Claim())
-	if p := e.Paper(); p != nil {
-		fmt.Fprintf(&b, "    %s\n", p)
-		if found := e.Reported(); found != "" {
-			fmt.Fprintf(&b, "    the paper: %s\n", found)
+// describe returns complete statements with their outcomes and, with params, what the experiment
+// varies and its parameters.
+func (l listing) describe(e *bench.Experiment) []string {
+	run, recorded := l.runs[e.Name]
+	lines := []string{fmt.Sprintf("%s  [%s; %s]", e.Name, e.Layer, e.Source)}
+	lines = append(lines, report.Wrap(ledger.Describe(run, recorded), "    ", "    ", listWidth, 4)...)
+	for i, s := range e.Claims {
+		source := ""
+		if e.SourceOf(i) != e.Source {
+			source = fmt.Sprintf(" (%s)", e.SourceOf(i))
+		}
+		lines = append(lines, report.Wrap(s.Sentence+source, "  - ", "    ", listWidth, 9)...)
+		if s.Paper != "" {
+			lines = append(lines, report.Wrap(s.Paper, "    paper: ", "           ", listWidth, 4)...)
+		}
+		if recorded {
+			lines = append(lines, report.Wrap(run.Outcomes[i].String(), "    here:  ", "           ", listWidth, 9)...)
+		}
+		if l.params {
+			lines = append(lines, report.Wrap(s.Compare.String(), "    compared: ", "           ", listWidth, 9)...)
 		}
 	}
+	if l.params {
+		lines = append(lines, describeParams(e)...)
+	}
+	return append(lines, "")
+}
+
+// describeParams returns what an experiment varies, and its parameters.
+func describeParams(e *bench.Experiment) (lines []string) {
 	for _, x := range e.Axes {
-		fmt.Fprintf(&b, "    over %s", x.Name)
+		over := "    over " + x.Name
 		if !strings.HasPrefix(x.Name, x.Unit) { // not "queue pairs (queue pairs)"
-			fmt.Fprintf(&b, " (%s)", x.Unit)
+			over += fmt.Sprintf(" (%s)", x.Unit)
 		}
-		b.WriteByte('\n')
+		lines = append(lines, over)
 	}
 	for _, p := range e.Params {
 		setting := p.Name + "=" + p.Default
 		if len(setting) > settingColumn {
-			fmt.Fprintf(&b, "      --set %s\n            %-*s  %s\n", setting, settingColumn, "", p.Doc)
+			lines = append(lines, "      --set "+setting, fmt.Sprintf("            %-*s  %s", settingColumn, "", p.Doc))
 			continue
 		}
-		fmt.Fprintf(&b, "      --set %-*s  %s\n", settingColumn, setting, p.Doc)
+		lines = append(lines, fmt.Sprintf("      --set %-*s  %s", settingColumn, setting, p.Doc))
 	}
-	b.WriteByte('\n')
-	return b.String()
+	return lines
 }

@@ -138,7 +138,7 @@ func (c *udp) Close() error {
 // ENOTCONN and works all the same: sends fail, polls see a hang-up.
 func (c *udp) interrupt() {
 	unix.Shutdown(c.fd, unix.SHUT_RDWR)
-	c.writeEventfd()
+	c.set.Interrupt()
 }
 
 // release closes the descriptors; no call may be in progress.

@@ -1,33 +1,29 @@
 package link
 
 import (
-	"encoding/binary"
+	"errors"
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/softrnic/softrnic/internal/epoll"
 )
 
 // waiter is the state shared by Wait and Wake. A blocked wait is an epoll_wait
-// on the socket, an eventfd and a timerfd, which stay registered: poll(2) would
-// join and leave the wait queues of all of them each time.
-//
-//	Wake: woken = true; if someone is waiting, write the eventfd
-//	Wait: waiters++;    if woken, return;      wait for socket, eventfd, timerfd
-//
-// The order ensures that a Wake is either seen before the wait or ends it. A Wake
-// without a waiter costs no system call.
+// on the socket, the eventfd of Wake and Close, and a timerfd.
 type waiter struct {
-	waiters atomic.Int32
-	woken   atomic.Bool
-	epoll   int
-	eventfd int // eventfd, written by Wake and Close
+	set *epoll.Set
 	lazyTimer
 }
+
+// IDs of the descriptors in the set.
+const (
+	socketID = iota
+	timerID
+)
 
 // A lazyTimer is a timerfd that is set as rarely as possible. Setting and
 // cancelling a timer for each wait, as a timeout of epoll_wait would, programs
@@ -64,30 +60,23 @@ func (a *lazyTimer) clear() {
 
 // openFDs creates the descriptors and registers the socket.
 func (w *waiter) openFDs(socket int) (err error) {
-	w.epoll, w.eventfd, w.lazyTimer.fd = -1, -1, -1
-	if w.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return os.NewSyscallError("epoll_create1", err)
-	}
-	if w.eventfd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return os.NewSyscallError("eventfd", err)
+	w.lazyTimer.fd = -1
+	if w.set, err = epoll.Open(); err != nil {
+		return err
 	}
 	if w.lazyTimer.fd, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
 		return os.NewSyscallError("timerfd_create", err)
 	}
-	for _, fd := range []int{socket, w.eventfd, w.lazyTimer.fd} {
-		if err := unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
-			return os.NewSyscallError("epoll_ctl", err)
-		}
-	}
-	return nil
+	return errors.Join(w.set.Add(socket, unix.EPOLLIN, socketID), w.set.Add(w.lazyTimer.fd, unix.EPOLLIN, timerID))
 }
 
 // closeFDs closes the descriptors.
 func (w *waiter) closeFDs() {
-	for _, fd := range []int{w.epoll, w.eventfd, w.lazyTimer.fd} {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
+	if w.set != nil {
+		w.set.Close()
+	}
+	if w.lazyTimer.fd >= 0 {
+		unix.Close(w.lazyTimer.fd)
 	}
 }
 
@@ -98,83 +87,40 @@ func (c *udp) Wait(timeout time.Duration) (bool, error) {
 		return false, net.ErrClosed
 	}
 	defer c.exit(callWait)
-	c.waiters.Add(1)
-	defer c.waiters.Add(-1)
-	if c.woken.Swap(false) {
-		timeout = 0 // check only
-	}
-	readable, signalled, err := c.waitEvents(timeout)
-	if signalled {
-		c.woken.Swap(false) // not Store: synchronizes with the waker
-	}
+	readable, err := c.waitEvents(timeout)
 	if c.closed.Load() {
 		return false, net.ErrClosed
 	}
 	return readable, err
 }
 
-// waitEvents waits for the socket, the eventfd or the timer, and resets the
-// latter two.
-func (c *udp) waitEvents(timeout time.Duration) (readable, signalled bool, err error) {
+// waitEvents waits for the socket, a Wake or the timer, and resets the latter two.
+func (c *udp) waitEvents(timeout time.Duration) (readable bool, err error) {
 	if timeout > 0 {
 		if err := c.lazyTimer.arm(timeout); err != nil {
-			return false, false, err
+			return false, err
 		}
 	}
 	var events [3]unix.EpollEvent
-	n, errno := epollWait(c.epoll, events[:], timeout == 0)
-	if errno != 0 {
-		return false, false, errno
-	}
+	n, _, err := c.set.Wait(events[:], timeout == 0)
 	for _, e := range events[:n] {
-		switch int(e.Fd) {
-		case c.fd:
+		switch e.Fd {
+		case socketID:
 			readable = true
 			if e.Events&unix.EPOLLERR != 0 {
 				c.errQueueReady.Store(true)
 			}
-		case c.lazyTimer.fd:
+		case timerID:
 			c.clear()
-		case c.eventfd:
-			if !c.closed.Load() {
-				var counter [8]byte
-				unix.Read(c.eventfd, counter[:])
-				signalled = true
-			}
 		}
 	}
-	return readable, signalled, nil
-}
-
-// epollWait is epoll_wait(2). It tells the Go scheduler only of a call that may
-// block.
-func epollWait(epoll int, events []unix.EpollEvent, look bool) (int, unix.Errno) {
-	for {
-		var n uintptr
-		var errno unix.Errno
-		if look {
-			n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
-		} else {
-			forever := -1
-			n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(forever), 0, 0)
-		}
-		if errno != unix.EINTR { // Go preempts with signals
-			return int(n), errno
-		}
-	}
+	return readable, err
 }
 
 // Wake implements Conn.
 func (c *udp) Wake() {
-	if !c.woken.Swap(true) && c.waiters.Load() > 0 && c.enter(callWake) {
-		c.writeEventfd()
+	if c.set.BeginWake() && c.enter(callWake) {
+		c.set.Interrupt()
 		c.exit(callWake)
 	}
-}
-
-// writeEventfd makes the eventfd readable.
-func (c *udp) writeEventfd() {
-	var one [8]byte
-	binary.NativeEndian.PutUint64(one[:], 1)
-	unix.Write(c.eventfd, one[:])
 }

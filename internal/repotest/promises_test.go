@@ -134,7 +134,7 @@ func timesOf(t *testing.T) map[string]times {
 
 		"mpi.md": {[]promise{
 			{"polls the device for [50 us], lets", k.time("rnic.DefaultSpin"), false, "TestSpinnerMisses"},
-			{"from [4 us] on", k.time("rnic.leaderAloneTime"), false, "TestSpinnerMisses"},
+			{"from [4 us] on", k.time("internal/sched.aloneTime"), false, "TestSpinnerMisses"},
 			{"and sleep [50 us] in between", k.time("mpi/internal/fabric/rdma.pollSleep"), false, "TestPrograms"},
 			{"0.5 to [1 s], when", 2 * k.time("mpi/internal/detector.sampleInterval"), false, "TestMismatch TestHangTimes"},
 			{"A rank that has waited for [a minute] has", k.time("mpi/internal/detector.defaultAlarm"), false, "TestHangTimes"},
@@ -152,8 +152,8 @@ func timesOf(t *testing.T) map[string]times {
 		"mpi-onesided.md": {[]promise{
 			{"after [10 us] for each lock", k.time("mpi/internal/onesided.pollInterval"), false, "TestWinMutualExclusion"},
 			{"and [1 ms] at last", k.time("mpi/internal/onesided.maxPollInterval"), false, "TestWinMutualExclusion"},
-			{"when no goroutine has for [2 ms] (`engine", k.time("mpi/internal/engine.idleInterval"), false, "TestWinPassiveTarget"},
-			{"first packet after 2 to [4 ms],", 2 * k.time("mpi/internal/engine.idleInterval"), false, "TestWinPassiveTarget"},
+			{"when no goroutine has for [2 ms] (`engine", k.time("mpi/internal/engine.IdleInterval"), false, "TestWinPassiveTarget"},
+			{"first packet after 2 to [4 ms],", 2 * k.time("mpi/internal/engine.IdleInterval"), false, "TestWinPassiveTarget"},
 			{"call that has waited for [half a second] sends", k.time("mpi/internal/onesided.livenessInterval"), false, "TestWinLost"},
 		}, nil, false},
 
@@ -194,10 +194,10 @@ func timesOf(t *testing.T) map[string]times {
 		"engine.md": {[]promise{
 			{"within [50 us] (`claimToken`", k.time("rnic.claimWindow"), false, "TestServiceYieldsToken"},
 			{"up to [50 us] after the last packet", k.time("rnic.DefaultSpin"), false, "TestSpinnerMisses"},
-			{"in between from [4 us] on", k.time("rnic.leaderAloneTime"), false, "TestSpinnerMisses"},
-			{"more than [2 us] shows", k.time("rnic.minSharedYield"), false, "TestSpinnerHogged"},
-			{"64 yields or [5 ms] before", k.time("rnic.maxSharedSpin"), false, "TestSpinnerHogged"},
-			{"A yield of [2 ms] and more", k.time("rnic.minHogYield"), false, "TestSpinnerHogged"},
+			{"in between from [4 us] on", k.time("internal/sched.aloneTime"), false, "TestSpinnerMisses"},
+			{"more than [2 us] shows", k.time("internal/sched.minSharedYield"), false, "TestSpinnerHogged"},
+			{"64 yields or [5 ms] before", k.time("internal/sched.maxSharedSpin"), false, "TestSpinnerHogged"},
+			{"A yield of [2 ms] and more", k.time("internal/sched.minHogYield"), false, "TestSpinnerHogged"},
 			{"at least every [5 ms].", k.time("rnic.leaderYieldInterval"), false, "TestSpinnerMisses"},
 			{"it polls for [50 us], but", k.time("rnic.serviceSpin"), false, "TestHandOver"},
 			{"sleeps [50 us], an", k.time("rnic.minMonitorSleep"), false, "TestSleeper"},

@@ -118,15 +118,13 @@ func (s *source) Block(ctx context.Context) error {
 	return nil
 }
 
-// idleInterval is the time without a poll after which PollWhenIdle polls.
-const idleInterval = 2 * time.Millisecond
+// IdleInterval is the interval of PollWhenIdle for handlers that other ranks wait for.
+const IdleInterval = 2 * time.Millisecond
 
-// PollWhenIdle leads when no other goroutine has polled or waited for idleInterval,
-// until ctx ends, so that handlers run while the program computes. A goroutine that comes
-// to wait takes over. It is called by one goroutine, which must have returned before
-// Close is called.
-func (e *Engine) PollWhenIdle(ctx context.Context) {
-	if e.fab != nil {
-		e.progress.RunIdle(ctx, idleInterval)
+// PollWhenIdle leads when no other goroutine has polled or waited for interval, until ctx ends, so that handlers run while the program computes. A goroutine that comes
+// to wait takes over. It must have returned before the Close of the fabric returns.
+func (e *Engine) PollWhenIdle(ctx context.Context, interval time.Duration) {
+	if e.size > 1 {
+		e.progress.RunIdle(ctx, interval)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/softrnic/softrnic/internal/rankwire"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -47,6 +48,11 @@ type Host interface {
 	// Do runs f with the lock held, and wakes the goroutines whose wait is over.
 	// Goroutines of a Fabric use it; its methods already hold the lock.
 	Do(f func(*protocol.Core))
+
+	// PollWhenIdle polls and blocks, until ctx ends, while the program does neither for
+	// interval. A Fabric whose packets must be handled while the program computes calls
+	// it in a goroutine that ends in Close.
+	PollWhenIdle(ctx context.Context, interval time.Duration)
 
 	// Core returns the protocol of the rank, for methods with the lock.
 	Core() *protocol.Core

@@ -52,7 +52,7 @@ func TestForeignConnections(t *testing.T) {
 	both.Wait()
 	require.False(t, t.Failed())
 	attended, leave := context.WithCancel(ctx)
-	both.Go(func() { engines[1].PollWhenIdle(attended) })
+	both.Go(func() { engines[1].PollWhenIdle(attended, engine.IdleInterval) })
 	defer func() {
 		leave()
 		both.Wait()

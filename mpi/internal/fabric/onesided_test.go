@@ -32,8 +32,11 @@ type pair struct {
 
 // fabrics runs f on the fabrics that have one-sided transfers.
 func fabrics(t *testing.T, f func(t *testing.T, p *pair)) {
-	for _, name := range append(rdma.FlowNames(), "tcp") {
+	for _, name := range append(rdma.FlowNames(), "tcp", "tcp by goroutines") {
 		t.Run(name, func(t *testing.T) {
+			if name == "tcp by goroutines" {
+				t.Setenv("SOFTRNIC_LINK", "portable")
+			}
 			p := &pair{}
 			var both sync.WaitGroup
 			for i, m := range pmi.NewLocal(2) {
@@ -61,7 +64,7 @@ func fabrics(t *testing.T, f func(t *testing.T, p *pair)) {
 			}
 			both.Wait()
 			ctx, cancel := context.WithCancel(context.Background())
-			both.Go(func() { p.e[1].PollWhenIdle(ctx) })
+			both.Go(func() { p.e[1].PollWhenIdle(ctx, engine.IdleInterval) })
 			t.Cleanup(func() {
 				cancel()
 				both.Wait()

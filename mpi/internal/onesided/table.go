@@ -107,7 +107,7 @@ func (t *Table) addWindow(w *Window) error {
 	if len(t.all) == 0 {
 		ctx, cancel := context.WithCancel(context.Background())
 		t.cancel = cancel
-		t.goroutines.Go(func() { t.Engine.PollWhenIdle(ctx) })
+		t.goroutines.Go(func() { t.Engine.PollWhenIdle(ctx, engine.IdleInterval) })
 		t.timer = time.AfterFunc(livenessInterval, t.checkLiveness)
 	}
 	t.all[w.comm.ContextID] = w

@@ -87,10 +87,10 @@ func TestRegisterRefuses(t *testing.T) {
 }
 
 func TestExperimentJSON(t *testing.T) {
-	b, err := json.Marshal(sample("x"))
+	b, err := json.Marshal(sample("x").Describe(nil))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"experiment":"x","source":"the adapter itself","claim":"One is one.",
-		"statements":[{"source":"the adapter itself","sentence":"One is one.","compared":"one in us at every number of B: at most 1"}],"layer":"verbs","tour":false,
+		"statements":[{"source":"the adapter itself","sentence":"One is one.","compared":"one in us at every point: at most 1"}],"layer":"verbs","tour":false,
 		"axes":[{"name":"size","unit":"B"}],
 		"params":[{"name":"size","kind":"int","default":"64","quick":"8","doc":"bytes"},
 			{"name":"ops","kind":"words","default":"read,write","choices":["read","write"],"doc":"operations"}]}`, string(b))

@@ -25,11 +25,11 @@ type judgement struct {
 	missing []string // figures that the run did not measure
 }
 
-// addCheck adds a check. The description has no figure yet.
+// addCheck adds a check of a figure.
 func (j *judgement) addCheck(description string, figure float64, l Limit, noise string) {
 	j.checks = append(j.checks, Check{
-		Description: fmt.Sprintf("%s %s (%v)", description, l.formatFigure(figure), l),
-		Figure:      figure, Limit: l, Holds: l.isWithin(figure), Noise: noise,
+		Description: description, Value: fmt.Sprintf("%s (%v)", l.formatFigure(figure), l),
+		Figure: figure, Limit: l, Holds: l.isWithin(figure), Noise: noise,
 	})
 }
 

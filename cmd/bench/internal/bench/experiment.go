@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -64,28 +63,40 @@ func (e *Experiment) Claim() string {
 	return strings.Join(sentences, " ")
 }
 
-// MarshalJSON returns the object that `bench list --json` prints.
-func (e *Experiment) MarshalJSON() ([]byte, error) {
-	type line struct {
-		Source   string `json:"source"`
-		Sentence string `json:"sentence"`
-		Paper    string `json:"paper,omitempty"`
-		Compared string `json:"compared"`
-	}
-	lines := make([]line, len(e.Claims))
+// A Description is the object that `bench list --json` prints.
+type Description struct {
+	Experiment string                 `json:"experiment"`
+	Source     string                 `json:"source"`
+	Claim      string                 `json:"claim"`
+	Statements []StatementDescription `json:"statements"`
+	Layer      Layer                  `json:"layer"`
+	Axes       []Axis                 `json:"axes"`
+	Params     []Param                `json:"params"`
+	Tour       bool                   `json:"tour"`
+}
+
+// A StatementDescription describes a statement and its outcome in a run, if there is one.
+type StatementDescription struct {
+	Source   string `json:"source"`
+	Sentence string `json:"sentence"`
+	Paper    string `json:"paper,omitempty"`
+	Compared string `json:"compared"` // figures and limit in words
+	Outcome  Word   `json:"outcome,omitempty"`
+	Ours     string `json:"ours,omitempty"`
+	Reason   string `json:"why,omitempty"`
+}
+
+// Describe returns the description of e with the outcomes of a run, which may be nil.
+func (e *Experiment) Describe(outcomes []Outcome) Description {
+	d := Description{e.Name, e.Source, e.Claim(), nil, e.Layer, nonNil(e.Axes), nonNil(e.Params), e.Tour != nil}
 	for i, s := range e.Claims {
-		lines[i] = line{e.SourceOf(i), s.Sentence, s.Paper, s.Compare.String()}
+		line := StatementDescription{Source: e.SourceOf(i), Sentence: s.Sentence, Paper: s.Paper, Compared: s.Compare.String()}
+		if i < len(outcomes) {
+			line.Outcome, line.Ours, line.Reason = outcomes[i].Word, outcomes[i].Ours, outcomes[i].Reason
+		}
+		d.Statements = append(d.Statements, line)
 	}
-	return json.Marshal(struct {
-		Experiment string  `json:"experiment"`
-		Source     string  `json:"source"`
-		Claim      string  `json:"claim"`
-		Statements []line  `json:"statements"`
-		Layer      Layer   `json:"layer"`
-		Axes       []Axis  `json:"axes"`
-		Params     []Param `json:"params"`
-		Tour       bool    `json:"tour"`
-	}{e.Name, e.Source, e.Claim(), lines, e.Layer, nonNil(e.Axes), nonNil(e.Params), e.Tour != nil})
+	return d
 }
 
 // nonNil returns an empty list for nil, so that JSON has [] and not null.

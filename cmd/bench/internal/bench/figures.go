@@ -33,7 +33,7 @@ func (p Points) String() string {
 	case p.from == p.to:
 		return "at " + measure.FormatAt(p.from, p.unit)
 	case math.IsInf(p.from, -1):
-		return "at every number of " + p.unit
+		return "at every point"
 	case math.IsInf(p.to, 1):
 		return "from " + measure.FormatAt(p.from, p.unit)
 	}

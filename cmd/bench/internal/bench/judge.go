@@ -47,10 +47,11 @@ func (s *Statement) judgeRows(f figures, quick bool) Outcome {
 	s.Compare.addChecks(&j)
 	o := Outcome{Sentence: s.Sentence, Paper: s.Paper, Checks: j.checks, Exact: s.Exact}
 	worst := decisiveCheck(j.checks)
-	if worst != nil {
-		o.Ours = worst.Description
-	} else if len(j.checks) > 0 {
-		o.Ours = j.checks[0].Description
+	if shown := worst; shown != nil || len(j.checks) > 0 {
+		if shown == nil {
+			shown = &j.checks[0] // noise
+		}
+		o.Ours, o.Value = shown.Description+" "+shown.Value, shown.Value
 	}
 	near := worst != nil && quick && !s.Exact && worst.Limit.isNear(worst.Figure, QuickBand)
 	noise := firstNoise(j.checks)

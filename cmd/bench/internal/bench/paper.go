@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -63,6 +65,34 @@ func (e *Experiment) Reported() string {
 		}
 	}
 	return strings.Join(reported, "; ")
+}
+
+// Figure returns the part of the source of e that names the figure: "fig. 6a" of "RCUD fig. 6a".
+func (e *Experiment) Figure() string {
+	if p := e.Paper(); p != nil {
+		return strings.TrimPrefix(e.Source, p.Short+" ")
+	}
+	return ""
+}
+
+// CompareFigures compares the numbers of the figures of two experiments, and then their letters.
+func CompareFigures(a, b *Experiment) int {
+	na, ra := a.figureNumber()
+	nb, rb := b.figureNumber()
+	return cmp.Or(cmp.Compare(na, nb), cmp.Compare(ra, rb))
+}
+
+// figureNumber returns the number of the figure and its letter. A figure without a number has
+// number 0.
+func (e *Experiment) figureNumber() (n int, letter string) {
+	figure := e.Figure()
+	i := strings.IndexAny(figure, "0123456789")
+	if i < 0 {
+		return 0, figure
+	}
+	rest := strings.TrimLeft(figure[i:], "0123456789")
+	n, _ = strconv.Atoi(figure[i : len(figure)-len(rest)]) // digits only
+	return n, rest
 }
 
 // Spellings of figures and tables: "Figure 6a", "figs. 6a", "tables I".

@@ -38,8 +38,9 @@ type Outcome struct {
 	Sentence string  `json:"sentence"`
 	Paper    string  `json:"paper,omitempty"`
 	Word     Word    `json:"outcome"`
-	Ours     string  `json:"ours,omitempty"` // deciding figure with its limit
-	Reason   string  `json:"why,omitempty"`  // behind Refuted, NotReached and NotJudged
+	Ours     string  `json:"ours,omitempty"`  // deciding figure with its description and its limit
+	Value    string  `json:"value,omitempty"` // the same without its description: "0.12 (at most 0.25)"
+	Reason   string  `json:"why,omitempty"`   // behind Refuted, NotReached and NotJudged
 	Checks   []Check `json:"checks,omitempty"`
 	Exact    bool    `json:"exact,omitempty"`
 }
@@ -96,8 +97,9 @@ func Count(outcomes []Outcome) string {
 
 // A Check is one comparison of a figure with the limit of a statement.
 type Check struct {
-	Description string  `json:"description"` // figure and limit as text
-	Figure      float64 `json:"figure"`      // compared value
+	Description string  `json:"description"` // of the figure: "mpi-fast over mpi-tcp at 8 B"
+	Value       string  `json:"value"`       // figure and limit: "0.12 (at most 0.25)"
+	Figure      float64 `json:"figure"`
 	Limit       Limit   `json:"-"`
 	Holds       bool    `json:"holds"`
 	Noise       string  `json:"noise,omitempty"` // why the figure does not decide

@@ -130,12 +130,16 @@ func a2aRDMAClaims() (claims []bench.Statement) {
 	}{{"up to 256 B", smallBlocks}, {"above 256 B and up to 4 KiB", mediumBlocks}, {"above 4 KiB and up to 64 KiB", largeBlocks}} {
 		claims = append(claims, bench.Statement{
 			Sentence: fmt.Sprintf("An alltoall on 32 ranks of blocks %s by RDMA writes into the receive buffers takes at most 0.62 times as long as one that copies from a shared receive queue.", c.name),
-			Paper:    "38 % better on 32 nodes, over 33 % for small to medium messages", Number: 0.62,
+			Paper:    "38 % better on 32 nodes", Number: 0.62,
 			Compare: a2aOver(a2aWrites, a2aDirect, paperRanks, c.at, bench.AtMost(0.62)),
 			Because: "the adapter's own copy in software is the same for both, and a write with immediate data costs as much processor time as a send",
 		})
 	}
 	return append(claims, bench.Statement{
+		Sentence: "On 61 ranks an alltoall of blocks up to 4 KiB by RDMA writes takes at most 0.67 times as long.",
+		Paper:    "over 33 % for small to medium messages on more nodes", Number: 0.67,
+		Compare: a2aOver(a2aWrites, a2aDirect, 61, bench.Between(1, 4<<10, measure.Bytes), bench.AtMost(0.67)),
+	}, bench.Statement{
 		Source:   "RCUD sec. 5.1.1",
 		Sentence: "Zero-copy by sends with RTS and RTR takes longer than copying, for all sizes.",
 		Paper:    "not a good idea",
@@ -206,11 +210,14 @@ func a2aUDClaims() (claims []bench.Statement) {
 			Because:  "each rank that runs drives all of its packets itself, and waits for its turn on a processor",
 		})
 	}
-	return append(claims, bench.Statement{
-		Source:   bench.Adapter,
-		Sentence: "With 64 B on 16 ranks, shared memory takes at most 0.5 times as long as Open MPI over TCP.",
-		Compare:  a2aOver(a2aShared, overOpenMPI, 16, bench.At(64, measure.Bytes), bench.AtMost(0.5)),
-	})
+	for _, c := range []struct{ series, name string }{{a2aTable, "the algorithm of the table"}, {a2aShared, "shared memory"}} {
+		claims = append(claims, bench.Statement{
+			Source:   bench.Adapter,
+			Sentence: fmt.Sprintf("With 64 B on 16 ranks, %s takes at most 0.5 times as long as Open MPI over TCP.", c.name),
+			Compare:  a2aOver(c.series, overOpenMPI, 16, bench.At(64, measure.Bytes), bench.AtMost(0.5)),
+		})
+	}
+	return claims
 }
 
 func a2aUD(ctx context.Context, r *run) error {

@@ -144,7 +144,7 @@ func init() {
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "4KiB,64KiB,1MiB,4MiB", Quick: "64KiB,1MiB", Max: 64 << 20, Doc: "bytes of a message"},
-			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,16KiB,64KiB,256KiB", Quick: "4KiB,64KiB", Doc: "bytes of a slot; 2 at the sender and 8 at the receiver"},
+			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,16KiB,64KiB,256KiB", Quick: "4KiB,64KiB", Max: 4 << 20, Doc: "bytes of a slot; 2 at the sender and 8 at the receiver"},
 			{Name: "copies", Kind: bench.Words, Default: "no,yes", Choices: []string{"no", "yes"}, Doc: "long messages are sent from the user buffer (no) or copied to the sender's slots (yes)"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "megabytes", Kind: bench.Int, Default: "128", Quick: "32", Doc: "bytes in a round, in MiB"},
@@ -234,7 +234,7 @@ func init() {
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "8,64,1KiB,4KiB,16KiB", Quick: "8", Max: maxPing, Doc: "bytes of a message"},
-			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,64KiB", Quick: "64KiB", Doc: "bytes of a slot; 2 at the sender and 8 at the receiver"},
+			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,64KiB", Quick: "64KiB", Max: 4 << 20, Doc: "bytes of a slot; 2 at the sender and 8 at the receiver"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "400", Doc: "round trips in a round"},
 		},

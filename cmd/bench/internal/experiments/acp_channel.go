@@ -121,8 +121,8 @@ func init() {
 		Claims: acpConnectClaims(),
 		Axes:   []bench.Axis{{Name: "memory of the receiver's slots", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,64KiB,1MiB", Quick: "4KiB,1MiB", Doc: "bytes of a slot"},
-			{Name: "slots", Kind: bench.Ints, Default: "2,8", Quick: "8", Doc: "slots on both sides"},
+			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,64KiB,1MiB", Quick: "4KiB,1MiB", Max: 4 << 20, Doc: "bytes of a slot"},
+			{Name: "slots", Kind: bench.Ints, Default: "2,8", Quick: "8", Max: 64, Doc: "slots on both sides"},
 			{Name: "count", Kind: bench.Int, Default: "200", Quick: "30", Doc: "channels at each point, opened one after the other"},
 		},
 		Run: runFunc(acpConnect),

@@ -23,8 +23,8 @@ func init() {
 		Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}, {Name: "slot size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "ranks", Kind: bench.Ints, Default: "1000,100000,1000000", Quick: "1000,1000000", Max: 1 << 20, Doc: "ranks of the job"},
-			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "4KiB,64KiB", Doc: "bytes of a slot"},
-			{Name: "slots", Kind: bench.Ints, Default: "2,4,8", Doc: "slots of one side"},
+			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "4KiB,64KiB", Max: 4 << 20, Doc: "bytes of a slot"},
+			{Name: "slots", Kind: bench.Ints, Default: "2,4,8", Max: 64, Doc: "slots of one side"},
 		},
 		Run: runFunc(acpMemory),
 	})

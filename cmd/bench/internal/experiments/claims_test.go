@@ -128,3 +128,19 @@ func TestEveryFigure(t *testing.T) {
 		}
 	}
 }
+
+// TestPointsAreBounded: a size or a number beyond the range of an experiment is refused with the
+// range.
+func TestPointsAreBounded(t *testing.T) {
+	points := []string{"sizes", "latency", "bandwidth", "payloads", "small", "pings", "qps", "peers", "senders", "ranks", "connections", "slots", "limits", "memory", "lists", "slot-sizes"}
+	for _, e := range bench.Default.All() {
+		for _, p := range e.Params {
+			if (p.Kind != bench.Ints && p.Kind != bench.Int) || !slices.Contains(points, p.Name) || strings.HasPrefix(e.Name, "dc-") {
+				continue
+			}
+			require.Positive(t, p.Max, "%s: %s", e.Name, p.Name)
+			err := bench.CheckSettings([]*bench.Experiment{e}, bench.Settings{p.Name: strconv.Itoa(p.Max + 1)})
+			require.ErrorContains(t, err, fmt.Sprintf("out of range [%d, %d]", max(1, p.Min), p.Max), e.Name)
+		}
+	}
+}

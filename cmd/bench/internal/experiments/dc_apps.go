@@ -102,12 +102,12 @@ func runApplication(ctx context.Context, r *run, app dcbench.App) error {
 		return err
 	}
 	for _, size := range sizes {
-		r.Step("a data set of %s", formatKiB(size))
+		r.Step("a data set of %s", formatBytes(size))
 		data, err := dcbench.NewDataSet(dir, app, int64(size), r.Int("unit"))
 		if err != nil {
 			return err
 		}
-		r.Step("runs with %s", formatKiB(size))
+		r.Step("runs with %s", formatBytes(size))
 		if err := all.measureRuns(ctx, r, data, size); err != nil {
 			return err
 		}
@@ -116,14 +116,6 @@ func runApplication(ctx context.Context, r *run, app dcbench.App) error {
 		}
 	}
 	return nil
-}
-
-// formatKiB formats a size in MiB or KiB.
-func formatKiB(bytes int) string {
-	if bytes%(1<<20) == 0 {
-		return fmt.Sprintf("%d MiB", bytes>>20)
-	}
-	return fmt.Sprintf("%.4g KiB", float64(bytes)/1024)
 }
 
 // clusters are the targets to compare, TCP first.

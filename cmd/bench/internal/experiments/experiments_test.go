@@ -118,7 +118,7 @@ func TestExperiments(t *testing.T) {
 			long: true,
 			set:  bench.Settings{"sizes": "1KiB,64KiB", "rounds": "2", "time": "5ms", "reads": "any"},
 			units: map[string][]string{measure.MegabytesPerSec: {
-				"tcp", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-default", "sdp-rdma-default", "sdp-credit-default",
+				"tcp", "tcp-bufio", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-default", "sdp-rdma-default", "sdp-credit-default",
 			}},
 		},
 		{

@@ -20,8 +20,8 @@ func init() {
 		Claims: transportClaims(),
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "latency", Kind: bench.Ints, Default: "8,64,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB", Quick: "8,4KiB,64KiB", Doc: "message sizes for latency, at most 128 KiB"},
-			{Name: "bandwidth", Kind: bench.Ints, Default: "64,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,1MiB", Quick: "4KiB,64KiB", Doc: "message sizes for bandwidth"},
+			{Name: "latency", Kind: bench.Ints, Default: "8,64,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB", Quick: "8,4KiB,64KiB", Max: 128 << 10, Doc: "message sizes for latency"},
+			{Name: "bandwidth", Kind: bench.Ints, Default: "64,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,1MiB", Quick: "4KiB,64KiB", Max: 4 << 20, Doc: "message sizes for bandwidth"},
 			{Name: "beside", Kind: bench.Words, Default: "libfabric", Choices: []string{"libfabric", "nothing"}, Doc: "other implementation to run at 8 B and 64 KiB, if installed"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "300", Doc: "round trips in a round"},
@@ -120,7 +120,7 @@ func (t *transportRun) measureLatency(ctx context.Context, size int) error {
 		return err
 	}
 	if t.fabric && size == fabricSmall {
-		set.addOpponent(peers.RXD, func(ctx context.Context) (float64, error) {
+		set.addOpponent(peers.RXD, libfabricPackage, func(ctx context.Context) (float64, error) {
 			f, err := peers.FabricPingPong(ctx, peers.RXD, size, t.Int("iters"))
 			return f.Micros, err
 		})
@@ -148,7 +148,7 @@ func (t *transportRun) measureBandwidth(ctx context.Context, size int) error {
 			us, err := half(ctx)
 			return float64(size) / us, err
 		})
-		set.addOpponent(rxdPingPong, func(ctx context.Context) (float64, error) {
+		set.addOpponent(rxdPingPong, libfabricPackage, func(ctx context.Context) (float64, error) {
 			f, err := peers.FabricPingPong(ctx, peers.RXD, size, t.Int("iters"))
 			return f.MBps, err
 		})
@@ -171,7 +171,7 @@ func init() {
 		}},
 		Axes: []bench.Axis{{Name: "senders", Unit: senders}},
 		Params: []bench.Param{
-			{Name: "senders", Kind: bench.Ints, Default: "2,4,8", Quick: "2,4", Doc: "sending processes"},
+			{Name: "senders", Kind: bench.Ints, Default: "2,4,8", Quick: "2,4", Max: 64, Doc: "sending processes"},
 			{Name: "size", Kind: bench.Int, Default: "16KiB", Min: 8, OfClaim: true, Doc: "bytes of a message, at least 8"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "500", Quick: "150", Doc: "messages of each sender in a round"},

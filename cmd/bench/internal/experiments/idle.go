@@ -7,6 +7,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/peers"
 	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
 	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
@@ -140,7 +141,7 @@ func lateBarriers(ctx context.Context, r *run) error {
 	}
 	defer other.close()
 	if other.program != nil {
-		percent, err := other.program.Measure(ctx, ranks, "late-barrier", int(late.Milliseconds()), 1)
+		percent, err := other.program.Measure(ctx, peers.OverTCP, ranks, "late-barrier", int(late.Milliseconds()), 1)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/peers"
 	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
 	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
@@ -253,8 +254,8 @@ func (l *layersRun) measureStream(ctx context.Context, size int) error {
 	add(string(mpibench.Shared), l.mpi.Bandwidth(size, windows))
 	add(channelSeries(layersChannel), l.acp.Stream(layersChannel, size, windows*64))
 	if l.other.program != nil {
-		set.addOpponent(overOpenMPI, func(ctx context.Context) (float64, error) {
-			v, err := l.other.program.Measure(ctx, 2, "bandwidth", size, windows)
+		set.addOpponent(overOpenMPI, openMPIPackages, func(ctx context.Context) (float64, error) {
+			v, err := l.other.program.Measure(ctx, peers.OverTCP, 2, "bandwidth", size, windows)
 			return v * scale, err
 		})
 	}

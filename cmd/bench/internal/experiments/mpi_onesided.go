@@ -80,6 +80,11 @@ func (o oneSided) claimList() []bench.Statement {
 	}
 	if o.op == "put" {
 		claims = append(claims, bench.Statement{
+			Sentence: "A put by RDMA has at least the bandwidth of puts by messages, at each size.",
+			Paper:    "performs the best in all cases",
+			Compare: bench.Ratio{Of: direct, Over: messages, Unit: measure.MegabytesPerSec,
+				At: bench.Everywhere(measure.Bytes), Limit: bench.AtLeast(1)},
+		}, bench.Statement{
 			Sentence: "From 4 KB to 64 KB a put by RDMA has at least 1.1 times the bandwidth of puts by messages.",
 			Paper:    "significantly better from 4 KB to 64 KB",
 			Compare: bench.Ratio{Of: direct, Over: messages, Unit: measure.MegabytesPerSec,

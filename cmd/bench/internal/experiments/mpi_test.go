@@ -54,7 +54,7 @@ func TestWithoutOpenMPI(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	found, err := bench.Default.Find("imb-barrier")
 	require.NoError(t, err)
-	res, err := bench.Execute(t.Context(), found[0], bench.Options{Quick: true, Set: bench.Settings{"ranks": "2", "iters": "5", "rounds": "1"}})
+	res, err := bench.Execute(t.Context(), found[0], bench.Options{Quick: true, Set: bench.Settings{"ranks": "4", "over": "shared", "iters": "5", "rounds": "1"}})
 	require.NoError(t, err)
 	require.Equal(t, "not installed here (Debian: openmpi-bin, libopenmpi-dev)", absence(res.Rows))
 	require.True(t, slices.ContainsFunc(res.Outcomes, func(o bench.Outcome) bool {

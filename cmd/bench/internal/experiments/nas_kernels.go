@@ -51,6 +51,8 @@ const (
 	// overNPB is the series of NAS' own programs, which are built with Open MPI.
 	overNPB    = "npb-" + overOpenMPI
 	operations = "Mop/s" // unit of NPB's report
+
+	npbPackages = "no Debian package: build NPB 3.4 with mpicc of libopenmpi-dev"
 )
 
 // claimList returns the statements. They are about class A, or W of a kernel that hardly
@@ -112,7 +114,7 @@ func (k nasExperiment) runExperiment(ctx context.Context, r *run) error {
 		err := rankPoint(ctx, r, ranks, operations, func(all jobs, set *seriesSet) {
 			all.addTo(set, func(j *mpibench.Job) measure.Round { return j.Kernel(k.kernel, class) })
 			if npb != nil {
-				set.addOpponent(overNPB, func(ctx context.Context) (float64, error) { return npb.Mops(ctx, ranks) })
+				set.addOpponent(overNPB, npbPackages, func(ctx context.Context) (float64, error) { return npb.Mops(ctx, ranks) })
 			}
 		})
 		if err != nil {
@@ -130,7 +132,7 @@ func (k nasExperiment) findNPB(ctx context.Context, r *run, class nas.Class) (*p
 	}
 	npb, err := peers.FindNPB(ctx, k.kernel, class.String())
 	if errors.Is(err, exec.ErrNotFound) {
-		r.EmitAbsent(overNPB, "not installed here (no Debian package; build NPB 3.4 with mpicc of libopenmpi-dev): %v", err)
+		r.EmitAbsent(overNPB, "not installed here (%s): %v", npbPackages, err)
 		return nil, nil
 	}
 	return npb, err

@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"slices"
 
@@ -10,8 +11,11 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/peers"
 )
 
-// overOpenMPI is the series of Open MPI over TCP.
-const overOpenMPI = "openmpi-tcp"
+// Series of Open MPI, over TCP and in its own shared memory.
+const (
+	overOpenMPI   = "openmpi-tcp"
+	sharedOpenMPI = "openmpi-shared"
+)
 
 // openMPI measures Open MPI, if it is installed, as a baseline of our own MPI. An experiment
 // adds it behind its own targets:
@@ -42,12 +46,12 @@ func besideOpenMPI() bench.Param {
 // must close the result.
 func openOpenMPI(ctx context.Context, r *run) (o openMPI, err error) {
 	if !slices.Contains(r.Words("beside"), "openmpi") {
-		r.EmitAbsent(overOpenMPI, "not selected (--set beside=openmpi)")
+		emitAbsentMPI(r, "not selected (--set beside=openmpi)")
 		return openMPI{}, nil
 	}
 	o.program, err = peers.NewOpenMPI(ctx)
 	if err == nil {
-		_, err = o.program.Measure(ctx, 2, "latency", 8, 1)
+		_, err = o.program.Measure(ctx, peers.OverTCP, 2, "latency", 8, 1)
 	}
 	if err == nil {
 		return o, nil
@@ -57,20 +61,35 @@ func openOpenMPI(ctx context.Context, r *run) (o openMPI, err error) {
 	case ctx.Err() != nil:
 		return openMPI{}, context.Cause(ctx)
 	case errors.Is(err, exec.ErrNotFound):
-		r.EmitAbsent(overOpenMPI, "not installed here (%s)", openMPIPackages)
+		emitAbsentMPI(r, "not installed here ("+openMPIPackages+")")
 	default:
-		r.EmitAbsent(overOpenMPI, "does not work (%s): %v", openMPIPackages, err)
+		emitAbsentMPI(r, fmt.Sprintf("does not work (%s): %v", openMPIPackages, err))
 	}
 	return openMPI{}, nil
 }
 
-// addTo adds a test of measure.c of package peers to l. Each round starts new processes.
+// emitAbsentMPI emits why Open MPI is not measured.
+func emitAbsentMPI(r *run, reason string) {
+	r.EmitAbsent(overOpenMPI, "%s", reason)
+	r.EmitAbsent(sharedOpenMPI, "%s", reason)
+}
+
+// addTo adds a test of measure.c of package peers over TCP to l. Each round starts new processes.
 func (o openMPI) addTo(l *seriesSet, ranks int, test string, bytes, rounds int) {
+	o.addSeries(l, overOpenMPI, peers.OverTCP, ranks, test, bytes, rounds)
+}
+
+// addSharedTo is an addTo for shared memory.
+func (o openMPI) addSharedTo(l *seriesSet, ranks int, test string, bytes, rounds int) {
+	o.addSeries(l, sharedOpenMPI, peers.OverShared, ranks, test, bytes, rounds)
+}
+
+func (o openMPI) addSeries(l *seriesSet, series string, over peers.Network, ranks int, test string, bytes, rounds int) {
 	if o.program == nil {
 		return
 	}
-	l.addOpponent(overOpenMPI, func(ctx context.Context) (float64, error) {
-		return o.program.Measure(ctx, ranks, test, bytes, rounds)
+	l.addOpponent(series, openMPIPackages, func(ctx context.Context) (float64, error) {
+		return o.program.Measure(ctx, over, ranks, test, bytes, rounds)
 	})
 }
 

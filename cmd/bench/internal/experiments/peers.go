@@ -19,8 +19,8 @@ func init() {
 		Claims: peerClaims(),
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "latency", Kind: bench.Ints, Default: "8,4KiB", Quick: "8", Doc: "message sizes for latency, at most 32 KiB"},
-			{Name: "bandwidth", Kind: bench.Ints, Default: "64KiB,1MiB", Quick: "64KiB", Doc: "message sizes for bandwidth"},
+			{Name: "latency", Kind: bench.Ints, Default: "8,4KiB", Quick: "8", Max: maxPing, Doc: "message sizes for latency"},
+			{Name: "bandwidth", Kind: bench.Ints, Default: "64KiB,1MiB", Quick: "64KiB", Max: 4 << 20, Doc: "message sizes for bandwidth"},
 			{Name: "beside", Kind: bench.Words, Default: "tcp,ucx,libfabric,rdma", Choices: []string{"tcp", "ucx", "libfabric", "rdma"}, Doc: "other implementations to run, if installed"},
 			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "2", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "200", Doc: "round trips in a round, or messages in a stream of another implementation"},
@@ -113,8 +113,9 @@ func (c *comparison) wantsPeer(name string) bool { return slices.Contains(c.Word
 
 // A peerSeries is a series of another implementation.
 type peerSeries struct {
-	series string
-	round  measure.Round
+	series   string
+	packages string // Debian packages that have it
+	round    measure.Round
 }
 
 // measureLatency measures half round trips of one size.
@@ -172,17 +173,17 @@ func (c *comparison) openPeers(ctx context.Context, size int, how peerRounds) (l
 			return nil, end, err
 		}
 		end = tcp.Close
-		list = append(list, peerSeries{peerTCP, func(ctx context.Context) (float64, error) { return how.tcp(ctx, tcp) }})
+		list = append(list, peerSeries{peerTCP, "", func(ctx context.Context) (float64, error) { return how.tcp(ctx, tcp) }})
 	}
 	if c.wantsPeer("ucx") && peers.HasUCX() {
-		list = append(list, peerSeries{peerUCX, how.ucx})
+		list = append(list, peerSeries{peerUCX, ucxPackage, how.ucx})
 	}
 	if c.wantsPeer("libfabric") && peers.HasLibfabric() {
-		list = append(list, peerSeries{peers.RXD, how.fabric})
+		list = append(list, peerSeries{peers.RXD, libfabricPackage, how.fabric})
 	}
 	if c.device != "" {
 		for i, program := range []peers.Perftest{how.write, how.send} {
-			list = append(list, peerSeries{[]string{peerWrite, peerSend}[i], func(ctx context.Context) (float64, error) {
+			list = append(list, peerSeries{[]string{peerWrite, peerSend}[i], perftestPackages, func(ctx context.Context) (float64, error) {
 				return program.Run(ctx, c.device, size, c.Int("iters"))
 			}})
 		}
@@ -203,9 +204,9 @@ func (c *comparison) comparePoint(ctx context.Context, set seriesSet, size int, 
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			c.EmitAbsent(r.series, "failed at %s: %v", sizeName(size), err)
+			c.EmitAbsent(r.series, "fails with %s (%s): %v", formatBytes(size), r.packages, err)
 		default:
-			set.addOpponent(r.series, r.round)
+			set.addOpponent(r.series, r.packages, r.round)
 		}
 	}
 	_, err = c.measurePoint(ctx, &set, atSize(size, unit))

@@ -37,7 +37,7 @@ func init() {
 		},
 		Axes: []bench.Axis{{Name: "queue pairs used round-robin", Unit: queuePairs}},
 		Params: []bench.Param{
-			{Name: "qps", Kind: bench.Ints, Default: "1,2,4,8,16,32,64,128,256,512,1024", Quick: "1,32,128", Doc: "queue pairs used round-robin"},
+			{Name: "qps", Kind: bench.Ints, Default: "1,2,4,8,16,32,64,128,256,512,1024", Quick: "1,32,128", Max: 16384, Doc: "queue pairs used round-robin"},
 			{Name: "entries", Kind: bench.Int, Default: "32", OfClaim: true, Doc: "entries of the model's context cache"},
 			{Name: "penalty", Kind: bench.Duration, Default: "1us", OfClaim: true, Doc: "penalty of a cache miss in the model"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
@@ -126,7 +126,7 @@ func init() {
 		},
 		Axes: []bench.Axis{{Name: "peers", Unit: peersUnit}},
 		Params: []bench.Param{
-			{Name: "peers", Kind: bench.Ints, Default: "1,16,64,256,1024,4096,16384", Quick: "1,16,256,4096", Doc: "number of connected peers"},
+			{Name: "peers", Kind: bench.Ints, Default: "1,16,64,256,1024,4096,16384", Quick: "1,16,256,4096", Max: 65536, Doc: "number of connected peers"},
 		},
 		Run: runFunc(ibQPMemory),
 	})
@@ -195,7 +195,7 @@ func init() {
 		},
 		Axes: []bench.Axis{{Name: "connected queue pairs", Unit: queuePairs}},
 		Params: []bench.Param{
-			{Name: "qps", Kind: bench.Ints, Default: "1,10,100,1000,10000", Quick: "100,10000", Doc: "connected queue pairs"},
+			{Name: "qps", Kind: bench.Ints, Default: "1,10,100,1000,10000", Quick: "100,10000", Max: 65536, Doc: "connected queue pairs"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "500", Doc: "round trips in a round"},
 		},

@@ -31,9 +31,7 @@ func (r *run) measurePoint(ctx context.Context, set *seriesSet, at bench.Point) 
 func (r *run) emitSamples(set *seriesSet, at bench.Point, samples []bench.Sample) {
 	r.EmitAgainst(at, samples[0], samples[1:]...)
 	for series, err := range set.failed {
-		if err != nil {
-			r.EmitAbsent(series, "failed at %s: %v", measure.FormatAt(at.X, at.XUnit), err)
-		}
+		r.EmitAbsent(series, "fails at %s %v", measure.FormatAt(at.X, at.XUnit), err)
 	}
 }
 
@@ -60,3 +58,6 @@ func (r *run) measureSizes(ctx context.Context, latency, bandwidth func(ctx cont
 func atSize(size int, unit string) bench.Point {
 	return bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}
 }
+
+// formatBytes formats a size in words: "64 KiB".
+func formatBytes(n int) string { return measure.FormatAt(float64(n), measure.Bytes) }

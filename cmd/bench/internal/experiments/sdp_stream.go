@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
@@ -17,7 +18,7 @@ func init() {
 		Claims: sdpBandwidthClaims(),
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64,1KiB,64KiB,1MiB", Doc: "bytes of a Write"},
+			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64,1KiB,64KiB,1MiB", Max: 16 << 20, Doc: "bytes of a Write"},
 			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader reads one message at a time, or any available data up to 64 KiB"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
@@ -41,11 +42,11 @@ func sdpBandwidthClaims() (claims []bench.Statement) {
 	}
 	for _, size := range []int{256, 512, 1 << 10, 2 << 10, 4 << 10} {
 		claims = append(claims, bench.Statement{
-			Sentence: fmt.Sprintf("With 8 buffers of 8 KB and Writes of %s, RDMA-based and NIC-assisted flow control have at least 8 times the bandwidth of credit-based.", sizeName(size)),
+			Sentence: fmt.Sprintf("With 8 buffers of 8 KB and Writes of %s, RDMA-based and NIC-assisted flow control have at least 8 times the bandwidth of credit-based.", formatBytes(size)),
 			Paper:    "almost an order of magnitude better from 256 B to 4 KB", Number: 10,
 			Compare: over([]string{rdma, nic}, credit, bench.At(float64(size), measure.Bytes), 8),
 			Because: fmt.Sprintf("credit-based has 8 messages of %s in flight and the others 64 KB, so that equal round trips allow at most %d times; more needs a fixed cost of each message beside them",
-				sizeName(size), paperBytes/size),
+				formatBytes(size), paperBytes/size),
 		})
 	}
 	claims = append(claims, bench.Statement{
@@ -59,12 +60,19 @@ func sdpBandwidthClaims() (claims []bench.Statement) {
 	}{{64, 10}, {1 << 10, 3}, {64 << 10, 1}, {1 << 20, 1}} {
 		claims = append(claims, bench.Statement{
 			Source:   bench.Adapter,
-			Sentence: fmt.Sprintf("With default options and Writes of %s, SDP has at least %.0f times the bandwidth of Go's TCP, which makes a system call for each Write.", sizeName(c.size), c.least),
+			Sentence: fmt.Sprintf("With default options and Writes of %s, SDP has at least %.0f times the bandwidth of Go's TCP, which makes a system call for each Write.", formatBytes(c.size), c.least),
 			Compare:  over([]string{nic + defaultSuffix}, string(sdpbench.TCP), bench.At(float64(c.size), measure.Bytes), c.least),
 		})
 	}
-	return claims
+	return append(claims, bench.Statement{
+		Source:   bench.Adapter,
+		Sentence: "With default options and Writes of 64 B to 1 MiB, SDP has at least the bandwidth of Go's TCP with writer and reader of package bufio, as in most programs.",
+		Compare:  over([]string{nic + defaultSuffix}, bufferedTCP, bench.Between(64, 1<<20, measure.Bytes), 1),
+	})
 }
+
+// bufferedTCP is the series of TCP with buffers of package bufio.
+const bufferedTCP = "tcp-bufio"
 
 // greedyReads reports whether the parameter reads selects a greedy reader.
 func greedyReads(r *run) bool {
@@ -89,6 +97,10 @@ func sdpBandwidth(ctx context.Context, r *run) error {
 		for _, s := range all {
 			o := sdpbench.StreamOptions{Size: size, Greedy: greedyReads(r)}
 			set.addSeries(s.series, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
+			if s.Transport == sdpbench.TCP {
+				o.Buffered = true
+				set.addSeries(bufferedTCP, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
+			}
 		}
 		if _, err := r.measurePoint(ctx, &set, atSize(size, measure.MegabytesPerSec)); err != nil {
 			return err
@@ -106,7 +118,7 @@ func init() {
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB", Quick: "512,8KiB", Max: largerBytes, Doc: "bytes of a Write"},
-			{Name: "bytes", Kind: bench.Ints, Default: "8KiB,32KiB", Min: 64, Doc: "bytes of each of 8 buffers"},
+			{Name: "bytes", Kind: bench.Ints, Default: "8KiB,32KiB", Min: 64, Max: 1 << 20, Doc: "bytes of each of 8 buffers"},
 			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader reads one message at a time, or any available data up to 64 KiB"},
 			{Name: "think", Kind: bench.Pauses, Default: "0,10us", Doc: "computations of the reader for each KiB: 0, as in the paper, or a time that makes it slower than the writer"},
 			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
@@ -194,7 +206,7 @@ func measureUtilization(ctx context.Context, r *run, bytes int) error {
 	for _, think := range r.Pauses("think") {
 		suffix := ""
 		if think > 0 {
-			suffix = "-think-" + think.String()
+			suffix = "-think-" + strings.Replace(think.String(), "µ", "u", 1)
 		}
 		work := sdpbench.CalibrateWork(1024*think) / 1024
 		for _, size := range r.Ints("sizes") {
@@ -220,7 +232,7 @@ func init() {
 		Claims: zeroCopyClaims(),
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "sizes", Kind: bench.Ints, Default: "4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB", Quick: "16KiB,64KiB,2MiB", Min: zeroCopyFrom, Doc: "bytes of a Write, and of the matching Read"},
+			{Name: "sizes", Kind: bench.Ints, Default: "4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB", Quick: "16KiB,64KiB,2MiB", Min: zeroCopyFrom, Max: 16 << 20, Doc: "bytes of a Write, and of the matching Read"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
 		},

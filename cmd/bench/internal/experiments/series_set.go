@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -16,7 +17,7 @@ type seriesSet struct {
 	samples []bench.Sample
 	rounds  []measure.Round
 	events  []*measure.Latency // times of single events; nil if there are none
-	failed  map[string]error   // opponents that failed, by series; nil for those that work
+	failed  map[string]error   // opponents that failed, by series
 }
 
 // addSeries adds a series whose rounds return one figure.
@@ -27,19 +28,19 @@ func (l *seriesSet) addSeries(series string, round measure.Round) {
 }
 
 // addOpponent adds a series of another implementation. If a round of it fails, the others
-// continue, and the series is left out of the samples.
-func (l *seriesSet) addOpponent(series string, round measure.Round) {
+// continue, and the series is left out of the samples. The error names the packages that have the
+// implementation.
+func (l *seriesSet) addOpponent(series, packages string, round measure.Round) {
 	if l.failed == nil {
 		l.failed = map[string]error{}
 	}
-	l.failed[series] = nil
 	l.addSeries(series, func(ctx context.Context) (float64, error) {
 		if l.failed[series] != nil {
 			return 0, nil
 		}
 		v, err := round(ctx)
 		if err != nil && ctx.Err() == nil {
-			l.failed[series], err = err, nil
+			l.failed[series], err = fmt.Errorf("(%s): %w", packages, err), nil
 		}
 		return v, err
 	})

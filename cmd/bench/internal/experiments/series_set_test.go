@@ -45,8 +45,8 @@ func TestOpponentFails(t *testing.T) {
 	var set seriesSet
 	calls := 0
 	set.addSeries("ours", func(context.Context) (float64, error) { return 5, nil })
-	set.addOpponent("theirs", func(context.Context) (float64, error) { return 7, nil })
-	set.addOpponent("broken", func(context.Context) (float64, error) {
+	set.addOpponent("theirs", "Debian: theirs", func(context.Context) (float64, error) { return 7, nil })
+	set.addOpponent("broken", "Debian: broken", func(context.Context) (float64, error) {
 		calls++
 		if calls == 2 {
 			return 0, errors.New("died")
@@ -57,12 +57,12 @@ func TestOpponentFails(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, samples, 2)
 	require.Equal(t, "theirs", samples[1].Series)
-	require.EqualError(t, set.failed["broken"], "died")
+	require.EqualError(t, set.failed["broken"], "(Debian: broken): died")
 	require.Equal(t, 2, calls)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	set = seriesSet{}
-	set.addOpponent("late", func(context.Context) (float64, error) { cancel(); return 0, ctx.Err() })
+	set.addOpponent("late", "", func(context.Context) (float64, error) { cancel(); return 0, ctx.Err() })
 	_, err = set.runAlternating(ctx, 4)
 	require.ErrorIs(t, err, context.Canceled, "an interrupt is no failure of the opponent")
 }

@@ -20,7 +20,7 @@ func init() {
 		Claims: verbsLatencyClaims(),
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "sizes", Kind: bench.Ints, Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "8", Doc: "bytes of a message"},
+			{Name: "sizes", Kind: bench.Ints, Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "8", Max: 1 << 20, Doc: "bytes of a message"},
 			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-send,uc-write,ud-send,rc-read,rc-atomic", Choices: ops, Doc: "operations"},
 			{Name: "wait", Kind: bench.Words, Default: "spin,event", Choices: []string{"spin", "event"}, Doc: "poll, or block until a completion event"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
@@ -148,7 +148,7 @@ func init() {
 		Claims: verbsBandwidthClaims(),
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "sizes", Kind: bench.Ints, Default: "1,64,1KiB,4KiB,16KiB,64KiB,1MiB", Quick: "64KiB", Doc: "bytes of a message"},
+			{Name: "sizes", Kind: bench.Ints, Default: "1,64,1KiB,4KiB,16KiB,64KiB,1MiB", Quick: "64KiB", Max: 4 << 20, Doc: "bytes of a message"},
 			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-send,rc-read,uc-write,ud-send", Choices: ops, Doc: "operations"},
 			{Name: "links", Kind: bench.Words, Default: "mtu-4096,mtu-1024,default-buffer", Choices: []string{"mtu-4096", "mtu-1024", "default-buffer"},
 				Doc: "path MTU with a large socket buffer, or MTU 4096 with the system's default buffer"},
@@ -285,7 +285,7 @@ func init() {
 		}},
 		Axes: []bench.Axis{{Name: "requests in a list", Unit: requests}},
 		Params: []bench.Param{
-			{Name: "lists", Kind: bench.Ints, Default: "1,4,16,32,64", Quick: "1,32", Doc: "requests posted in one list"},
+			{Name: "lists", Kind: bench.Ints, Default: "1,4,16,32,64", Quick: "1,32", Max: 64, Doc: "requests posted in one list"},
 			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-send,rc-read,uc-write,ud-send",
 				Choices: []string{"rc-write", "rc-send", "rc-read", "uc-write", "ud-send"}, Doc: "operations"},
 			{Name: "size", Kind: bench.Int, Default: "8", OfClaim: true, Doc: "bytes of a message"},

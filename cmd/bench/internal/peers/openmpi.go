@@ -68,9 +68,17 @@ func findOpenMPI(ctx context.Context, names []string) (string, error) {
 	return "", fmt.Errorf("peers: no Open MPI command among %v: %w", names, exec.ErrNotFound)
 }
 
+// A Network is the network of Open MPI's ranks.
+type Network string
+
+const (
+	OverTCP    Network = "tcp"    // on the loopback interface
+	OverShared Network = "shared" // shared memory, Open MPI's default within a machine
+)
+
 // Measure runs a test of measure.c on the given number of ranks and returns its figure.
-func (o *OpenMPI) Measure(ctx context.Context, ranks int, test string, bytes, rounds int) (float64, error) {
-	out, err := runProgram(ctx, append(mpirunTCPArgs(o.run, ranks), o.program, test, strconv.Itoa(bytes), strconv.Itoa(rounds)))
+func (o *OpenMPI) Measure(ctx context.Context, over Network, ranks int, test string, bytes, rounds int) (float64, error) {
+	out, err := runProgram(ctx, append(mpirunArgs(o.run, over, ranks), o.program, test, strconv.Itoa(bytes), strconv.Itoa(rounds)))
 	if err != nil {
 		return 0, err
 	}
@@ -81,21 +89,22 @@ func (o *OpenMPI) Measure(ctx context.Context, ranks int, test string, bytes, ro
 	return v, nil
 }
 
-// mpirunTCPArgs returns the mpirun command line for ranks that communicate by TCP on the
-// loopback interface. Up to the number of CPUs each rank has a CPU of its own and polls. Beyond
+// mpirunArgs returns the mpirun command line for ranks on this machine. Up to the number of CPUs each rank has a CPU of its own and polls. Beyond
 // it ranks are not bound and yield when idle. Binding them as our ranks are bound does not make
 // them faster, and Open MPI ignores the affinity of this process.
-func mpirunTCPArgs(mpirun string, ranks int) []string {
+func mpirunArgs(mpirun string, over Network, ranks int) []string {
 	bind, yield := "hwthread", "0"
 	if ranks > runtime.NumCPU() {
 		bind, yield = "none", "1"
 	}
 	const loopback = "127.0.0.0/8"
-	return []string{mpirun, "--allow-run-as-root", "--oversubscribe", "--use-hwthread-cpus", "--bind-to", bind,
+	args := []string{mpirun, "--allow-run-as-root", "--oversubscribe", "--use-hwthread-cpus", "--bind-to", bind,
 		"--mca", "mpi_yield_when_idle", yield,
-		"--mca", "pml", "ob1", "--mca", "osc", "^sm,ucx", "--mca", "btl", "tcp,self",
-		"--mca", "btl_tcp_if_include", loopback, "--mca", "oob_tcp_if_include", loopback,
-		"-n", strconv.Itoa(ranks)}
+		"--mca", "oob_tcp_if_include", loopback, "--mca", "pml", "ob1", "-n", strconv.Itoa(ranks)}
+	if over == OverShared {
+		return append(args, "--mca", "btl", "^tcp") // the transport is called vader before version 5, and sm from then on
+	}
+	return append(args, "--mca", "osc", "^sm,ucx", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", loopback)
 }
 
 // Close removes the program.
@@ -120,7 +129,7 @@ func FindNPB(ctx context.Context, kernel, class string) (*NPB, error) {
 // Mops runs the program on the given number of ranks over TCP and returns millions of
 // operations per second. A result that is not verified is an error.
 func (n *NPB) Mops(ctx context.Context, ranks int) (float64, error) {
-	out, err := runProgram(ctx, append(mpirunTCPArgs(n.run, ranks), n.program))
+	out, err := runProgram(ctx, append(mpirunArgs(n.run, OverTCP, ranks), n.program))
 	if err != nil {
 		return 0, err
 	}

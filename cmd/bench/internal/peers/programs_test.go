@@ -124,11 +124,11 @@ func TestOpenMPI(t *testing.T) {
 		tests = append(tests, "rate", "get", "barrier")
 	}
 	for _, test := range tests {
-		v, err := o.Measure(ctx, 2, test, 64, 3)
+		v, err := o.Measure(ctx, OverTCP, 2, test, 64, 3)
 		require.NoError(t, err)
 		require.Positive(t, v)
 	}
-	_, err = o.Measure(ctx, 1, "nothing", 1, 1)
+	_, err = o.Measure(ctx, OverTCP, 1, "nothing", 1, 1)
 	require.Error(t, err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -48,15 +49,15 @@ func EarlierRun(dir string, e *bench.Experiment, o bench.Options) (time.Duration
 	if dir == "" {
 		return 0, false
 	}
-	r, err := readRecord(dir, e.Name)
+	r, err := readRecord(os.DirFS(dir), e.Name)
 	if err != nil || r.Error != "" || r.Quick != o.Quick || !maps.Equal(r.Set, o.Set) {
 		return 0, false
 	}
 	return time.Duration(r.Seconds * float64(time.Second)), true
 }
 
-func readRecord(dir, name string) (r record, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, name+".json"))
+func readRecord(dir fs.FS, name string) (r record, err error) {
+	b, err := fs.ReadFile(dir, name+".json")
 	if err != nil {
 		return r, err
 	}
@@ -66,62 +67,85 @@ func readRecord(dir, name string) (r record, err error) {
 	return r, nil
 }
 
+// A Saved is a result that Save wrote, and the machine that it was measured on.
+type Saved struct {
+	*bench.Result
+	Machine env.Fingerprint
+}
+
 // Load reads the results that Save wrote into dir, in the order of the registry, and the
-// machine that they were measured on. The statements of today judge the saved figures. A result
-// without a verdict and without an error in its
-// NAME.json is returned as failed.
-func Load(dir string, registry *bench.Registry) ([]*bench.Result, env.Fingerprint, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	if err != nil {
+// machine that they were measured on.
+func Load(dir string, registry *bench.Registry) (results []*bench.Result, machine env.Fingerprint, err error) {
+	if err := CheckResults(dir); err != nil {
 		return nil, nil, err
 	}
-	records, err := filepath.Glob(filepath.Join(dir, "*.json")) // the only file of a run that failed before its first figure
+	saved, err := LoadFS(os.DirFS(dir), registry)
+	for _, s := range saved {
+		results = append(results, s.Result)
+		if machine == nil {
+			machine = s.Machine
+		}
+	}
+	return results, machine, err
+}
+
+// CheckResults returns an error if dir has no results.
+func CheckResults(dir string) error {
+	for _, pattern := range []string{"*.json", "*.jsonl"} {
+		if names, _ := filepath.Glob(filepath.Join(dir, pattern)); len(names) > 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: no files of `bench run --out` or `bench report`", dir)
+}
+
+// LoadFS reads the results that Save wrote into the root of a file system, in the order of the
+// registry. The statements of today judge the saved figures. A result without a verdict and
+// without an error in its NAME.json is returned as failed.
+func LoadFS(dir fs.FS, registry *bench.Registry) (saved []Saved, err error) {
+	paths, err := fs.Glob(dir, "*.jsonl")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	records, err := fs.Glob(dir, "*.json") // the only file of a run that failed before its first figure
+	if err != nil {
+		return nil, err
 	}
 	var names []string
 	for _, path := range append(paths, records...) {
-		names = append(names, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+		names = append(names, strings.TrimSuffix(path, filepath.Ext(path)))
 	}
 	slices.Sort(names)
-	var results []*bench.Result
-	var machine env.Fingerprint
 	for _, name := range slices.Compact(names) {
 		if name == pageName {
 			continue
 		}
-		res, on, err := loadResult(dir, name, registry)
+		res, machine, err := loadResult(dir, name, registry)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		results = append(results, res)
-		if machine == nil {
-			machine = on
-		}
-	}
-	if len(results) == 0 {
-		return nil, nil, fmt.Errorf("%s: no files of `bench run --out` or `bench report`", dir)
+		saved = append(saved, Saved{res, machine})
 	}
 	position := map[string]int{}
 	for i, e := range registry.All() {
 		position[e.Name] = i - len(registry.All()) // unknown experiments have 0 and sort last
 	}
-	slices.SortStableFunc(results, func(a, b *bench.Result) int {
+	slices.SortStableFunc(saved, func(a, b Saved) int {
 		return cmp.Compare(position[a.Experiment.Name], position[b.Experiment.Name])
 	})
-	return results, machine, nil
+	return saved, nil
 }
 
 // errUnfinished is the error of a result whose file has no verdict.
 var errUnfinished = errors.New("no verdict: run was interrupted")
 
 // loadResult reads the files of one result.
-func loadResult(dir, name string, registry *bench.Registry) (*bench.Result, env.Fingerprint, error) {
+func loadResult(dir fs.FS, name string, registry *bench.Registry) (*bench.Result, env.Fingerprint, error) {
 	r, err := readRecord(dir, name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
-	lines, err := os.ReadFile(filepath.Join(dir, name+".jsonl"))
+	lines, err := fs.ReadFile(dir, name+".jsonl")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -120,7 +119,7 @@ func (p page) Outcome() string {
 	}
 	for _, m := range []mark{failed, missing} {
 		if n := p.Counts[m]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d experiments %s", n, m.Word()))
+			parts = append(parts, fmt.Sprintf("%s: %d of %d experiments", m.Word(), n, len(p.Sections)))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -198,9 +197,7 @@ func groupBySource(sections []section) (sources []source) {
 	}
 	for _, s := range sources {
 		slices.SortStableFunc(s.Sections, func(a, b section) int {
-			na, ra := a.figureNumber()
-			nb, rb := b.figureNumber()
-			return cmp.Or(cmp.Compare(na, nb), cmp.Compare(ra, rb))
+			return bench.CompareFigures(a.Experiment, b.Experiment)
 		})
 	}
 	return slices.DeleteFunc(sources, func(s source) bool { return len(s.Sections) == 0 })
@@ -244,25 +241,7 @@ func inlineSVG(svg []byte) template.HTML {
 func (s section) Seconds() string { return s.Elapsed.Round(100 * time.Millisecond).String() }
 
 // Figure returns the part of the source that names the figure: "fig. 6a" of "RCUD fig. 6a".
-func (s section) Figure() string {
-	if p := s.Experiment.Paper(); p != nil {
-		return strings.TrimPrefix(s.Experiment.Source, p.Short+" ")
-	}
-	return ""
-}
-
-// figureNumber returns the number of the figure and its letter. A figure without a number has
-// number 0.
-func (s section) figureNumber() (n int, letter string) {
-	figure := s.Figure()
-	i := strings.IndexAny(figure, "0123456789")
-	if i < 0 {
-		return 0, figure
-	}
-	rest := strings.TrimLeft(figure[i:], "0123456789")
-	n, _ = strconv.Atoi(figure[i : len(figure)-len(rest)]) // digits only
-	return n, rest
-}
+func (s section) Figure() string { return s.Experiment.Figure() }
 
 // Reported returns the results that the paper reports for the figure.
 func (s section) Reported() string { return s.Experiment.Reported() }

@@ -215,7 +215,7 @@ func TestPage(t *testing.T) {
 	}
 	require.Equal(t, 2+2*2+1+len(result().Rows), rows)
 	for _, want := range []string{`<fast> & "new"`, "RC & UD are <even>.", "0.9 × is enough", "reproduced", "worker <rank 1> fell over", "0.90× udp", "1.2s",
-		"writes of 64 KiB", "1 reproduced, 1 experiments failed", "UD equal up to one MTU", "rc-write changes most: 3.01 us at 1 B, 10489 us at 1 MiB.",
+		"writes of 64 KiB", "1 reproduced, failed: 1 of 2 experiments", "UD equal up to one MTU", "rc-write changes most: 3.01 us at 1 B, 10489 us at 1 MiB.",
 		"bench run verbs-x"} {
 		require.Contains(t, text.String(), want)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
@@ -87,6 +88,34 @@ func Save(dir string, machine env.Fingerprint, res *bench.Result) error {
 		}
 	}
 	return nil
+}
+
+// SaveFigures writes NAME.jsonl with the figures, without the statistics of single events, and
+// NAME.json, from which LoadFS restores the result, into dir.
+func SaveFigures(dir string, s Saved) error {
+	res := *s.Result
+	res.Rows, res.Outcomes = nil, nil
+	for _, r := range s.Rows {
+		r.Stats, r.Against = nil, nil
+		r.Y, r.Rounds = roundFigure(r.Y), slices.Clone(r.Rounds)
+		for i := range r.Rounds {
+			r.Rounds[i] = roundFigure(r.Rounds[i])
+		}
+		res.Rows = append(res.Rows, r)
+	}
+	var lines bytes.Buffer
+	how, err := json.MarshalIndent(newRecord(s.Machine, &res), "", "  ")
+	if err := errors.Join(err, WriteJSON(&lines, &res)); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, res.Experiment.Name)
+	return errors.Join(replaceFile(path+".json", append(how, '\n')), replaceFile(path+".jsonl", lines.Bytes()))
+}
+
+// roundFigure rounds v to five digits.
+func roundFigure(v float64) float64 {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64) // of its own output
+	return rounded
 }
 
 // pageName is the base name of the page's files. No experiment may have this name.

@@ -13,6 +13,7 @@ import (
 type StreamOptions struct {
 	Size       int  // bytes of each Write
 	Greedy     bool // the reader reads any available data up to max(64 KiB, Size) instead of one message
+	Buffered   bool // writer and reader use package bufio, with buffers of 64 KiB
 	MeasureUse bool // measure the fill level of the buffers
 	Compute    Work // work of the reader for each KiB read
 }

@@ -1,6 +1,7 @@
 package sdpbench
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"time"
@@ -13,6 +14,7 @@ import (
 const (
 	workingSet     = 4 << 20  // bytes of memory that messages cycle through
 	greedyReadSize = 64 << 10 // read size of a greedy reader
+	bufferedSize   = 64 << 10 // of the buffers of package bufio
 )
 
 // A streamRound requests a stream of messages.
@@ -69,15 +71,20 @@ func (s *streamRound) writeStream(e *side, from []byte) (*Flow, error) {
 
 // writeMessages sends the messages.
 func (s *streamRound) writeMessages(e *side, from []byte) error {
+	w, flush := io.Writer(e.conn), func() error { return nil }
+	if s.Buffered {
+		b := bufio.NewWriterSize(e.conn, bufferedSize)
+		w, flush = b, b.Flush
+	}
 	for i, at := 0, 0; i < s.Messages; i++ {
-		if _, err := e.conn.Write(from[at : at+s.Size]); err != nil {
+		if _, err := w.Write(from[at : at+s.Size]); err != nil {
 			return err
 		}
 		if at += s.Size; at == len(from) {
 			at = 0
 		}
 	}
-	return nil
+	return flush()
 }
 
 // readStream receives the messages and sends the acknowledgement.
@@ -92,10 +99,15 @@ func (s *streamRound) readStream(e *side, memory []byte) (*Flow, error) {
 	return f, err
 }
 
-// readBytes reads left bytes.
+// readBytes reads left bytes. The writer sends no more before it has the acknowledgement, so that
+// nothing remains in a buffer of the reader.
 func (s *streamRound) readBytes(e *side, memory []byte, left int64) error {
+	r := io.Reader(e.conn)
+	if s.Buffered {
+		r = bufio.NewReaderSize(e.conn, bufferedSize)
+	}
 	for at := 0; left > 0; {
-		n, err := s.readOnce(e, memory[at:min(int64(len(memory)), int64(at)+left)])
+		n, err := s.readOnce(r, memory[at:min(int64(len(memory)), int64(at)+left)])
 		if err != nil {
 			return err
 		}
@@ -109,11 +121,11 @@ func (s *streamRound) readBytes(e *side, memory []byte, left int64) error {
 }
 
 // readOnce reads one message, or any available data if the reader is greedy.
-func (s *streamRound) readOnce(e *side, memory []byte) (int, error) {
+func (s *streamRound) readOnce(r io.Reader, memory []byte) (int, error) {
 	if s.Greedy {
-		return e.conn.Read(memory[:min(len(memory), max(greedyReadSize, s.Size))])
+		return r.Read(memory[:min(len(memory), max(greedyReadSize, s.Size))])
 	}
-	return io.ReadFull(e.conn, memory[:s.Size])
+	return io.ReadFull(r, memory[:s.Size])
 }
 
 // verifyMemory compares memory with the data of the stream.

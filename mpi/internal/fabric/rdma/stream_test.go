@@ -1,6 +1,7 @@
 package rdma
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -24,6 +25,8 @@ func (h testHost) Do(f func(*protocol.Core)) { f(h.core) }
 func (h testHost) Core() *protocol.Core      { return h.core }
 func (h testHost) Leading() bool             { return false }
 func (h testHost) Idle() bool                { return h.idle }
+
+func (testHost) PollWhenIdle(context.Context, time.Duration) {}
 
 // A testQP accepts all requests and sends nothing.
 type testQP struct {

@@ -101,13 +101,19 @@ func (f *Fabric) attachConn(rank int, conn *net.TCPConn) {
 			l = newLink(f, rank)
 			f.links[rank] = l
 		}
-		if f.closed || l.failed || l.conn != nil {
+		if f.closed.Load() || l.failed || l.socket != nil {
 			conn.Close()
 			return
 		}
-		l.conn = conn
 		f.enableKeepAlive(conn)
-		f.work.Go(l.readLoop)
+		if f.poller == nil {
+			l.socket = startSocket(conn, l)
+		} else if s, err := f.poller.addConn(conn, rank); err != nil {
+			f.failLink(l, fmt.Errorf("connect: %w", err))
+			return
+		} else {
+			l.socket = s
+		}
 		c.Resume(rank)
 	})
 }
@@ -115,7 +121,7 @@ func (f *Fabric) attachConn(rank int, conn *net.TCPConn) {
 // startConnect connects to a rank, unless that is in progress. The lower rank is the
 // server and asks the higher one to connect.
 func (f *Fabric) startConnect(rank int) {
-	if f.links[rank] != nil || f.closed {
+	if f.links[rank] != nil || f.closed.Load() {
 		return
 	}
 	f.links[rank] = newLink(f, rank)
@@ -158,7 +164,7 @@ var errNoConnectBack = errors.New("connect: no connection after request")
 // checkConnectedBack fails a rank that was asked to connect and did not in time.
 func (f *Fabric) checkConnectedBack(rank int) {
 	f.host.Do(func(*protocol.Core) {
-		if l := f.links[rank]; l.conn == nil {
+		if l := f.links[rank]; l.socket == nil {
 			f.failLink(l, errNoConnectBack)
 		}
 	})

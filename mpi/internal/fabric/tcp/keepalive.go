@@ -8,7 +8,7 @@ import (
 )
 
 // TCP acknowledges data although the receiving process is stopped. So a rank with data in flight sends pings, which the
-// reader goroutine of the peer answers while its program computes. A rank that sends nothing, and whose socket accepts
+// peer answers while its program computes. A rank that sends nothing, and whose socket accepts
 // nothing either, fails after Options.GiveUp.
 
 // checksPerGiveUp is the number of liveness checks of a connection within GiveUp.
@@ -28,7 +28,7 @@ func (f *Fabric) livenessLoop() {
 		now := time.Now()
 		f.host.Do(func(*protocol.Core) {
 			for _, l := range f.links {
-				if l != nil && l.conn != nil && !l.failed && !f.closed {
+				if l != nil && l.socket != nil && !l.failed && !f.closed.Load() {
 					l.checkAlive(min(now.Sub(last), 2*f.o.GiveUp/checksPerGiveUp))
 				}
 			}
@@ -52,7 +52,7 @@ func (l *link) markAlive() { l.liveness = livenessState{queuedBefore: l.liveness
 // checkAlive checks liveness after the time passed, which does not include time in
 // which this process did not run.
 func (l *link) checkAlive(passed time.Duration) {
-	waiting := len(l.queue)
+	waiting := len(l.queue.pendingBytes())
 	if waiting < l.liveness.queuedBefore {
 		l.markAlive() // the peer's system accepts data
 	}

@@ -1,26 +1,27 @@
 package tcp
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"net"
 
-	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
-	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // A link is the connection to a rank. The engine's lock guards it.
 type link struct {
-	f             *Fabric
-	rank          int
-	conn          *net.TCPConn
-	failed        bool
-	coreWaiting   bool   // the core waits for room in queue
-	queue         []byte // bytes that the socket did not accept yet
-	writerRunning bool   // the writer goroutine is running
-	frame         [envelope.Size]byte
+	f      *Fabric
+	rank   int
+	socket socket // nil until connected
+	failed bool
+
+	// Send side.
+	queue       sendQueue // a batch, or bytes that the system did not accept
+	blocked     bool      // the system accepts nothing; continueWriting follows
+	coreWaiting bool      // the core waits for room in queue
+	lastFlush   uint64    // Fabric.flushes when a packet was sent last
+	frame       [envelope.Size]byte
+	list        [3][]byte // for socket.writeSome
+
+	in input // received, with memory only while it is not empty; see receiver
 
 	transfers      map[uint64]*transfer // started by this rank
 	currentWrite   *transfer            // an RDMAWrite being sent, which blocks all packets after it
@@ -34,134 +35,152 @@ func newLink(f *Fabric, rank int) *link {
 	return &link{f: f, rank: rank, transfers: map[uint64]*transfer{}}
 }
 
+// Consecutive short packets are coalesced: all except the first are written together. The
+// batch is written when it is long enough, when the program waits or polls, and after
+// batchTime at the latest.
+const (
+	maxBatchedPayload = 4 << 10  // in bytes; longer ones are not copied
+	batchSize         = 32 << 10 // in bytes
+)
+
 func (l *link) sendPacket(h *envelope.Header, payload []byte) {
 	h.MarshalTo(l.frame[:])
-	l.writeFrames(payload)
+	l.writeFrame(payload)
 }
 
 func (l *link) sendFrame(h *frame, payload []byte) {
 	h.marshalTo(l.frame[:])
-	l.writeFrames(payload)
+	l.writeFrame(payload)
 }
 
-// writeFrames sends l.frame and payload, and queues the part that the socket does not
-// accept at once.
-func (l *link) writeFrames(payload []byte) {
+// writeFrame sends l.frame and payload: it adds them to the batch, or writes them and
+// queues the rest that the system does not accept.
+func (l *link) writeFrame(payload []byte) {
 	if l.failed {
 		return
 	}
 	l.liveness.sent = true
-	n := 0
-	if len(l.queue) == 0 && !l.writerRunning {
-		racesync.Release()
-		n = tryWrite(l.conn, l.frame[:], payload) // the writer repeats an error
-	}
-	if n < len(l.frame) {
-		l.queue = append(append(l.queue, l.frame[n:]...), payload...)
-	} else if n -= len(l.frame); n < len(payload) {
-		l.queue = append(l.queue, payload[n:]...)
-	}
-	if len(l.queue) > 0 {
-		l.startWriter()
-	}
-}
-
-// startWriter starts the writer goroutine.
-func (l *link) startWriter() {
-	if !l.writerRunning {
-		l.writerRunning = true
-		l.f.work.Go(l.writeLoop)
-	}
-}
-
-// writeLoop sends the queue and the current RDMAWrite until both are empty.
-func (l *link) writeLoop() {
-	var out []byte
-	for {
-		l.f.host.Do(func(c *protocol.Core) {
-			l.writePending()
-			out, l.queue = l.queue, out[:0]
-			l.writerRunning = len(out) > 0
-			if l.coreWaiting && l.currentWrite == nil {
-				l.coreWaiting = false
-				c.Resume(l.rank)
-			}
-		})
-		if len(out) == 0 {
-			return
+	first := l.lastFlush != l.f.flushes
+	l.lastFlush = l.f.flushes
+	switch {
+	case l.blocked:
+		l.queue.appendBytes(l.frame[:])
+		l.queue.appendBytes(payload)
+	case first || len(payload) > maxBatchedPayload:
+		l.writeNow(l.frame[:], payload)
+	default:
+		l.f.coalesced++
+		if len(l.queue.pendingBytes()) == 0 {
+			l.f.addBatch(l)
 		}
-		racesync.Release()
-		if _, err := l.conn.Write(out); err != nil {
-			l.f.host.Do(func(*protocol.Core) { l.f.failLink(l, err) })
-			return
+		l.queue.appendBytes(l.frame[:])
+		l.queue.appendBytes(payload)
+		if len(l.queue.pendingBytes()) >= min(batchSize, l.f.o.Queue) {
+			l.writeNow(nil, nil)
 		}
 	}
 }
 
-// readLoop handles received packets and frames.
-func (l *link) readLoop() {
-	in := bufio.NewReaderSize(l.conn, 128<<10)
-	var header [envelope.Size]byte
-	payload := make([]byte, max(l.f.o.Eager, maxFramePayload))
-	for {
-		var h envelope.Header
-		_, err := io.ReadFull(in, header[:])
-		if err == nil && isFrame(header[:]) {
-			if !l.readFrame(in, header[:], payload) {
-				return
-			}
-			continue
+// writeNow writes the queue, head and payload, and queues the rest that the system does not
+// accept.
+func (l *link) writeNow(head, payload []byte) {
+	list := l.list[:0]
+	total := 0
+	for _, b := range [...][]byte{l.queue.pendingBytes(), head, payload} {
+		if len(b) > 0 {
+			list = append(list, b)
+			total += len(b)
 		}
-		if err == nil {
-			err = h.Unmarshal(header[:])
-		}
-		if err == nil && (int(h.Source) != l.rank || int64(h.Bytes) > int64(l.f.o.Eager)) {
-			err = fmt.Errorf("%w: payload of %d bytes of rank %d", envelope.ErrMalformed, h.Bytes, h.Source)
-		}
-		if err == nil {
-			_, err = io.ReadFull(in, payload[:h.Bytes])
-		}
-		racesync.Acquire()
-		l.f.host.Do(func(c *protocol.Core) {
-			l.markAlive()
-			if err == nil {
-				err = c.HandlePacket(l.rank, &h, payload[:h.Bytes])
-			}
-			if err != nil {
-				l.f.failLink(l, err)
-			}
-		})
-		if err != nil {
-			return
-		}
+	}
+	if total == 0 {
+		return
+	}
+	n, err := l.socket.writeSome(list)
+	clear(l.list[:])
+	if err != nil {
+		l.blocked = true
+		l.f.failLater(l, err)
+		return
+	}
+	l.blocked = n < total
+	queued := min(n, len(l.queue.pendingBytes()))
+	l.queue.removeFirst(queued)
+	n -= queued
+	for _, b := range [...][]byte{head, payload} {
+		l.queue.appendBytes(b[min(n, len(b)):])
+		n -= min(n, len(b))
+	}
+	if l.blocked {
+		l.socket.awaitWritable(true)
 	}
 }
 
-// readFrame handles a frame, and reports whether reading can continue.
-func (l *link) readFrame(in io.Reader, header, payload []byte) bool {
-	var h frame
-	err := h.unmarshal(header)
-	if err == nil {
-		payload = payload[:h.payloadSize()]
-		_, err = io.ReadFull(in, payload)
+// continueWriting writes the queue and the current RDMAWrite after the system has
+// accepted nothing for a while.
+func (l *link) continueWriting() {
+	if l.failed {
+		return
 	}
-	racesync.Acquire()
-	l.f.host.Do(func(c *protocol.Core) {
-		l.markAlive()
-		switch {
-		case err != nil:
-		case h.Kind == pingFrame:
-			l.sendFrame(&frame{Kind: pongFrame}, nil)
-			l.markAlive() // a pong needs no reply
-		case h.Kind == pongFrame:
-		case h.Kind == readReplyFrame || h.Kind == doneFrame:
-			err = l.handleReply(c, &h, payload)
-		default:
-			err = l.handleMemoryFrame(&h, payload)
+	l.blocked = false
+	l.writeNow(nil, nil)
+	l.writePending()
+	l.resumeCore()
+	if !l.blocked {
+		l.socket.awaitWritable(false)
+	}
+}
+
+// resumeCore resumes the core if it waits for room and there is some.
+func (l *link) resumeCore() {
+	if l.coreWaiting && l.currentWrite == nil && len(l.queue.pendingBytes()) <= l.f.o.Queue {
+		l.coreWaiting = false
+		l.f.host.Core().Resume(l.rank)
+	}
+}
+
+// handleInput handles the complete packets and frames of in.
+func (l *link) handleInput(in *input) error {
+	for !l.failed && in.w-in.r >= envelope.Size {
+		b := in.unhandledBytes()
+		header, size, err := b[:envelope.Size], 0, error(nil)
+		h, fr := &l.f.header, &l.f.inFrame
+		if isFrame(header) {
+			err = fr.unmarshal(header)
+			size = fr.payloadSize()
+		} else if err = h.Unmarshal(header); err == nil {
+			size = int(h.Bytes)
+			if int(h.Source) != l.rank || int64(h.Bytes) > int64(l.f.o.Eager) {
+				err = fmt.Errorf("%w: payload of %d bytes of rank %d", envelope.ErrMalformed, h.Bytes, h.Source)
+			}
+		}
+		if err != nil || len(b) < envelope.Size+size {
+			return err
+		}
+		in.r += envelope.Size + size
+		payload := b[envelope.Size:][:size]
+		if isFrame(header) {
+			err = l.handleFrame(fr, payload)
+		} else {
+			err = l.f.host.Core().HandlePacket(l.rank, h, payload)
 		}
 		if err != nil {
-			l.f.failLink(l, err)
+			return err
 		}
-	})
-	return err == nil
+	}
+	return nil
+}
+
+// handleFrame handles a frame of the RDMA emulation.
+func (l *link) handleFrame(h *frame, payload []byte) error {
+	switch h.Kind {
+	case pingFrame:
+		l.sendFrame(&frame{Kind: pongFrame}, nil)
+		l.markAlive() // a pong needs no reply
+		return nil
+	case pongFrame:
+		return nil
+	case readReplyFrame, doneFrame:
+		return l.handleReply(l.f.host.Core(), h, payload)
+	}
+	return l.handleMemoryFrame(h, payload)
 }

@@ -20,8 +20,8 @@ type registration struct {
 
 func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// RegisterMemory implements protocol.Net. The goroutine that reads from the rank
-// accesses the memory.
+// RegisterMemory implements protocol.Net. The goroutine that handles the frames of the
+// rank accesses the memory.
 func (f *Fabric) RegisterMemory(rank int, b []byte, write bool) (envelope.Key, protocol.Registration, error) {
 	e := &registration{key: rand.Uint32(), rank: rank, b: b, write: write}
 	for f.registered[e.key] != nil {
@@ -55,7 +55,7 @@ const maxReplyBytes = 4 * readWindow
 
 // handleMemoryFrame executes a request of a rank on local memory.
 func (l *link) handleMemoryFrame(h *frame, payload []byte) error {
-	if len(l.queue) > l.f.o.Queue+maxReplyBytes {
+	if len(l.queue.pendingBytes()) > l.f.o.Queue+maxReplyBytes {
 		return fmt.Errorf("%w: peer requests without reading the replies", envelope.ErrMalformed)
 	}
 	n := int(h.Bytes)

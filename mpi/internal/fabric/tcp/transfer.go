@@ -60,11 +60,11 @@ func (f *Fabric) RDMAAtomic(rank int, b []byte, key envelope.Key, a protocol.Ato
 // writableLink returns the connection to a rank, if its send queue has room.
 func (f *Fabric) writableLink(rank int) (*link, error) {
 	l := f.links[rank]
-	if l == nil || l.conn == nil || l.failed {
+	if l == nil || l.socket == nil || l.failed {
 		f.startConnect(rank)
 		return nil, protocol.ErrNoRoom
 	}
-	if len(l.queue) > f.o.Queue || l.currentWrite != nil {
+	if len(l.queue.pendingBytes()) > f.o.Queue || l.currentWrite != nil {
 		l.coreWaiting = true
 		return nil, protocol.ErrNoRoom
 	}
@@ -85,12 +85,12 @@ func (l *link) requestReads() {
 	}
 }
 
-// writeBurst is the maximum number of bytes that writePending queues per call.
+// writeBurst is the maximum number of bytes that writePending writes per call.
 const writeBurst = 1 << 20
 
-// writePending sends more of the current RDMAWrite. The writer goroutine continues it.
+// writePending sends more of the current RDMAWrite, which continueWriting continues.
 func (l *link) writePending() {
-	for turn := 0; l.currentWrite != nil && turn < writeBurst && len(l.queue) <= l.f.o.Queue; {
+	for turn := 0; l.currentWrite != nil && turn < writeBurst && !l.blocked; {
 		m := l.currentWrite
 		n := min(maxFramePayload, len(m.b)-m.next)
 		h := frame{Kind: writeFrame, Transfer: m.id, Addr: m.key.Addr + uint64(m.next), Key: m.key.RKey, Bytes: uint32(n)}
@@ -101,8 +101,9 @@ func (l *link) writePending() {
 		turn += n
 		l.sendFrame(&h, piece)
 	}
-	if l.currentWrite != nil {
-		l.startWriter()
+	if l.currentWrite != nil && !l.failed {
+		l.blocked = true
+		l.socket.awaitWritable(true)
 	}
 }
 

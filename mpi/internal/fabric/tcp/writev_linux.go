@@ -2,5 +2,10 @@ package tcp
 
 import "golang.org/x/sys/unix"
 
-// writev writes two buffers in one system call.
-func writev(fd int, a, b []byte) (int, error) { return unix.Writev(fd, [][]byte{a, b}) }
+// writeVector writes a list of buffers in one system call.
+func writeVector(fd int, list [][]byte) (int, error) {
+	if len(list) == 1 {
+		return unix.Write(fd, list[0])
+	}
+	return unix.Writev(fd, list)
+}

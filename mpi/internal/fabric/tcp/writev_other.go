@@ -4,12 +4,14 @@ package tcp
 
 import "golang.org/x/sys/unix"
 
-// writev writes two buffers.
-func writev(fd int, a, b []byte) (int, error) {
-	n, err := unix.Write(fd, a)
-	if n < len(a) || err != nil {
-		return n, err
+// writeVector writes a list of buffers, until one is not accepted completely.
+func writeVector(fd int, list [][]byte) (written int, err error) {
+	for _, b := range list {
+		n, err := unix.Write(fd, b)
+		written += max(n, 0)
+		if n < len(b) || err != nil {
+			return written, err
+		}
 	}
-	m, err := unix.Write(fd, b)
-	return n + max(m, 0), err
+	return written, nil
 }

@@ -1,4 +1,4 @@
-package rnic
+package sched
 
 import (
 	"testing"
@@ -8,8 +8,8 @@ import (
 )
 
 // countSkipped returns the number of waits that do not spin.
-func (s *spinner) countSkipped() (n int) {
-	for s.budget() == 0 {
+func (s *Spinner) countSkipped() (n int) {
+	for s.NextBudget() == 0 {
 		n++
 	}
 	return n
@@ -18,68 +18,68 @@ func (s *spinner) countSkipped() (n int) {
 // TestSpinnerMisses checks that spinning stops for a while after eight unsuccessful spins in a row,
 // and later after four more.
 func TestSpinnerMisses(t *testing.T) {
-	var s spinner
-	s.init(time.Millisecond)
+	var s Spinner
+	s.Init(time.Millisecond, nil)
 	for range maxSpinMisses - 1 {
-		s.recordMiss()
+		s.RecordMiss()
 		require.Zero(t, s.countSkipped())
 	}
-	s.recordHit()
+	s.RecordHit()
 	for range maxSpinMisses {
 		require.Zero(t, s.countSkipped())
-		s.recordMiss()
+		s.RecordMiss()
 	}
 	require.Equal(t, skippedWaits, s.countSkipped())
 	for range maxSpinMisses / 2 {
 		require.Zero(t, s.countSkipped())
-		s.recordMiss()
+		s.RecordMiss()
 	}
 	require.Equal(t, skippedWaits, s.countSkipped())
-	require.EqualValues(t, time.Millisecond, s.budget())
+	require.EqualValues(t, time.Millisecond, s.NextBudget())
 }
 
 // TestSpinnerHogged checks that the pauses grow beside a thread that computes, and stay short
 // beside ranks that share the processor.
 func TestSpinnerHogged(t *testing.T) {
-	var s spinner
-	s.init(0)
+	var s Spinner
+	s.Init(50*time.Microsecond, nil)
 	for _, pause := range []int{4, 8, 16, 32, 64, 64} {
-		s.recordHog()
+		s.RecordHog()
 		require.Equal(t, pause, s.countSkipped())
 	}
 	// A packet in between was found by the thread that had the processor.
 	for range 10 {
 		for range hogHits - 1 {
-			s.recordHit()
+			s.RecordHit()
 		}
-		s.recordHog()
+		s.RecordHog()
 		require.Equal(t, 64, s.countSkipped())
 	}
 	for range 5 * hogHits {
-		s.recordHit()
+		s.RecordHit()
 	}
-	s.recordHog()
+	s.RecordHog()
 	require.Equal(t, 4, s.countSkipped())
 }
 
 // TestSpinnerWoken checks that spinning resumes if sleeps are short, but not beside a thread that
 // computes.
 func TestSpinnerWoken(t *testing.T) {
-	var s spinner
-	s.init(time.Millisecond)
+	var s Spinner
+	s.Init(time.Millisecond, nil)
 	for range maxSpinMisses {
 		require.Zero(t, s.countSkipped())
-		s.recordMiss()
+		s.RecordMiss()
 	}
-	require.Zero(t, s.budget(), "it does not look now")
-	require.EqualValues(t, time.Millisecond, s.recordShortSleep())
+	require.Zero(t, s.NextBudget(), "it does not look now")
+	require.EqualValues(t, time.Millisecond, s.RecordShortSleep())
 	require.Zero(t, s.countSkipped())
 	for range maxSpinMisses/2 + 1 { // the misses still count
 		require.Zero(t, s.countSkipped())
-		s.recordMiss()
+		s.RecordMiss()
 	}
 	require.Equal(t, skippedWaits, s.countSkipped())
-	s.recordHog()
-	require.Zero(t, s.recordShortSleep())
+	s.RecordHog()
+	require.Zero(t, s.RecordShortSleep())
 	require.Equal(t, 4, s.countSkipped())
 }
