@@ -84,6 +84,7 @@ func TestMisuse(t *testing.T) {
 				{Name: "freed", Make: func() any { c := must(w.Dup()); _ = c.Free(); return c }},
 			},
 			"Comparison": {{Name: "unknown", Make: func() any { return mpi.Comparison(200) }}, {Name: "negative", Make: func() any { return mpi.Comparison(-1) }}},
+			"Flow":       {{Name: "unknown", Make: func() any { return mpi.Flow(200) }, Usable: true}},
 			"Error":      {{Name: "live", Make: func() any { return &mpi.Error{} }, Usable: true}},
 			"Group":      {{Name: "live", Make: func() any { return w.Group() }, Usable: true}},
 			"Message": {

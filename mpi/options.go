@@ -159,7 +159,7 @@ func (o *Options) fillFromEnv() error {
 	if err != nil {
 		return err
 	}
-	if i := slices.Index(rdma.FlowNames(), flow); i > 0 && o.RDMA.Flow == FlowShared {
+	if i := slices.Index(rdma.FlowNames(), flow); i > 0 && o.RDMA.Flow == FlowShared && !o.RDMA.Fast {
 		o.RDMA.Flow = Flow(i)
 	}
 	if n, ok, err := environment.Int("SOFTRNIC_MPI_RAILS", "queue pairs", 1, rdma.MaxRails); err != nil {

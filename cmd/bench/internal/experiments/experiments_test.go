@@ -169,6 +169,16 @@ func TestExperiments(t *testing.T) {
 			},
 		},
 		{
+			name: "mpi-flow",
+			long: true,
+			set:  bench.Settings{"sizes": "256", "compute": "0,1200us", "windows": "2", "iters": "3", "rounds": "2", "ranks": "3"},
+			units: map[string][]string{
+				measure.MessagesPerSecond: {"flow-credit", "flow-rdma", "flow-nic", "flow-shared"},
+				measure.Microseconds:      {"flow-credit", "flow-rdma", "flow-nic", "flow-shared"},
+				peerMemory:                {"flow-credit", "flow-rdma", "flow-nic", "flow-shared"},
+			},
+		},
+		{
 			name: "mpi-put",
 			long: true,
 			set:  bench.Settings{"beside": "nothing", "latency": "8", "bandwidth": "1KiB,64KiB", "iters": "30", "windows": "1", "rounds": "2", "time": "5ms"},

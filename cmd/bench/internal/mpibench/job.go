@@ -21,6 +21,8 @@ type Config struct {
 	Transport Transport
 	Ranks     int
 	Alltoall  *Alltoall // nil: selected by the table
+	Flow      *Flow     // nil: the default of package mpi
+	Loose     bool      // the processes may run on all CPUs
 }
 
 // roundTimeout is the maximum duration of a round.
@@ -42,7 +44,7 @@ func Open(ctx context.Context, c Config) (*Job, error) {
 	for i := range specs {
 		specs[i] = proc.Spec{Name: worker, Role: roleRank, Args: c}
 	}
-	g, err := proc.Start(ctx, proc.Options{Pin: c.Ranks <= runtime.NumCPU(), Bind: cpus.Auto, Timeout: roundTimeout, Ranks: true}, specs...)
+	g, err := proc.Start(ctx, proc.Options{Pin: !c.Loose && c.Ranks <= runtime.NumCPU(), Bind: cpus.Auto, Timeout: roundTimeout, Ranks: true}, specs...)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,9 @@ type request struct {
 	NAS    *nasRound `json:",omitempty"`
 	Memory bool      `json:",omitempty"`
 
+	Burst        *burstRound `json:",omitempty"`
+	PacketMemory bool        `json:",omitempty"`
+
 	Late time.Duration `json:",omitempty"` // a barrier that the last rank enters so late
 }
 
@@ -55,8 +58,11 @@ type reply struct {
 	IMB *imb.Row    `json:",omitempty"`
 	NAS *nas.Report `json:",omitempty"`
 
-	Memory *Memory        `json:",omitempty"` // set at every rank
-	Usage  *measure.Usage `json:",omitempty"` // set at every rank but the last
+	Burst *measure.Latency `json:",omitempty"`
+
+	Memory       *Memory        `json:",omitempty"` // set at every rank
+	PacketMemory float64        `json:",omitempty"` // set at every rank
+	Usage        *measure.Usage `json:",omitempty"` // set at every rank but the last
 }
 
 var kernels = map[string]func(*mpi.Comm, nas.Class) (nas.Report, error){"is": is.Run, "cg": cg.Run, "ep": ep.Run}
@@ -69,6 +75,9 @@ func init() {
 		}
 		if c.Alltoall != nil {
 			c.Alltoall.applyTo(&o)
+		}
+		if c.Flow != nil {
+			c.Flow.applyTo(&o)
 		}
 		world, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, o)
 		if err != nil {
@@ -91,6 +100,10 @@ func (w rank) serveRequest(_ context.Context, r request) (out reply, err error) 
 		out.NAS, err = w.runNAS(r.NAS)
 	case r.Memory:
 		out.Memory, err = w.measureMemory()
+	case r.Burst != nil:
+		out.Burst, err = w.runBursts(r.Burst)
+	case r.PacketMemory:
+		out.PacketMemory, err = w.measurePacketMemory()
 	case r.Late > 0:
 		out.Usage, err = w.waitForLate(r.Late)
 	default:

@@ -125,9 +125,9 @@ func TestWork(t *testing.T) {
 	require.Zero(t, CalibrateWork(0))
 	require.Positive(t, CalibrateWork(time.Millisecond))
 	before := workResult
-	Work(0).execute()
+	Work(0).Execute()
 	require.Equal(t, before|1, workResult)
-	Work(1000).execute()
+	Work(1000).Execute()
 	require.NotEqual(t, before|1, workResult)
 	require.Equal(t, Work(1500), Work(1000).forBytes(1536))
 }

@@ -102,7 +102,7 @@ func (b *burstRound) writeBurst(e *side, message []byte, stamp byte) error {
 			return err
 		}
 	}
-	b.Compute.execute()
+	b.Compute.Execute()
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (b *burstRound) readBurst(e *side, memory []byte, stamp byte) error {
 			return fmt.Errorf("wrong data: message %d of burst 0x%02x: stamp 0x%02x", i, stamp, last)
 		}
 	}
-	b.Compute.execute()
+	b.Compute.Execute()
 	return nil
 }
 
@@ -147,7 +147,7 @@ func CalibrateWork(d time.Duration) Work {
 	best := time.Duration(1<<63 - 1)
 	for range tries {
 		start := time.Now()
-		Work(steps).execute()
+		Work(steps).Execute()
 		best = min(best, time.Since(start))
 	}
 	return Work(float64(d) * steps / float64(max(best, 1)))
@@ -159,8 +159,8 @@ func (w Work) forBytes(n int) Work { return w * Work(n) / 1024 }
 // workResult keeps the result of the work, so that the compiler cannot remove it.
 var workResult uint64
 
-// execute does the work.
-func (w Work) execute() {
+// Execute does the work.
+func (w Work) Execute() {
 	x := workResult | 1
 	for range int(w) {
 		x ^= x << 13 // Marsaglia's xorshift

@@ -112,7 +112,7 @@ func (s *streamRound) readBytes(e *side, memory []byte, left int64) error {
 			return err
 		}
 		left -= int64(n)
-		s.Compute.forBytes(n).execute()
+		s.Compute.forBytes(n).Execute()
 		if at += n; at == len(memory) {
 			at = 0
 		}

@@ -59,7 +59,7 @@ func (f *Fabric) flushBatch(l *link) bool {
 		return true
 	}
 	if l.credits == 0 || l.freeSendSlots() == 0 {
-		l.coreWaiting = true
+		f.waitForRoom(l)
 		return false
 	}
 	b := f.sendBuffers.buffer(l.batch.buffer)

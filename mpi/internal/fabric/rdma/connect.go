@@ -25,6 +25,7 @@ type link struct {
 	cause             error
 	peerDisconnecting bool // the peer sends no more packets
 	coreWaiting       bool // the core waits for room
+	probed            bool // a probe is in flight
 	waitsForBuffer    bool // for a send buffer
 	credits           uint16
 	unreturnedCredits uint16

@@ -51,6 +51,9 @@ type Fabric struct {
 	batchedLinks []*link      // links with a batch
 	timer        *vtime.Timer // flushes batches and post lists
 
+	probeTimer *vtime.Timer // runs probeRanks
+	probing    bool         // the timer runs
+
 	rings atomic.Pointer[[]*packetRing] // fast path
 
 	servedLinks []*link // links with completions, for serveLinks

@@ -76,6 +76,10 @@ func (f *Fabric) handleCompletion(wc *verbs.WC) {
 		f.completePart(index, cause) // a no-op after failAll
 	case wrStripe:
 		f.handleStripe(wc, index)
+	case wrProbe:
+		if l != nil {
+			l.probed = false
+		}
 	case wrStream:
 		if l != nil && wc.Status == verbs.WCSuccess {
 			l.stream.completeUpTo(index)
@@ -99,13 +103,17 @@ func (f *Fabric) handleCompletion(wc *verbs.WC) {
 // handleReceiveCompletion handles the completion of a receive of a buffer, or of a stream's
 // receive without a buffer.
 func (f *Fabric) handleReceiveCompletion(l *link, wc *verbs.WC, index int) {
-	buffers := f.recvBuffers
-	if l != nil && l.buffers != nil {
+	buffers, ok := f.recvBuffers, wc.Status == verbs.WCSuccess && l != nil
+	switch {
+	case f.o.Flow == FlowShared:
+	case !ok: // the queue pair has failed: its receives do not come back
+		return
+	case l.buffers != nil:
 		buffers = l.buffers
 		f.serveLater(l)
 	}
 	switch {
-	case wc.Status != verbs.WCSuccess || l == nil:
+	case !ok:
 	case l.stream != nil:
 		l.stream.receives--
 		f.serveLater(l)
@@ -116,9 +124,7 @@ func (f *Fabric) handleReceiveCompletion(l *link, wc *verbs.WC, index int) {
 	default:
 		f.handleReceive(l, buffers.buffer(index)[:wc.ByteLen])
 	}
-	if index < buffers.count {
-		buffers.release(index)
-	}
+	buffers.release(index)
 }
 
 // serveLater makes serveLinks serve a link that has receives of its own.

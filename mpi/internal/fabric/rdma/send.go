@@ -16,14 +16,14 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 		return f.sendInStream(l, h, payload)
 	}
 	if !l.mayNotify() || l.freeSendSlots() == 0 {
-		l.coreWaiting = true
+		f.waitForRoom(l)
 		return false
 	}
 	if f.appendToBatch(l, h, payload) {
 		return true
 	}
 	if l.batch.n > 0 && !f.flushBatch(l) || l.credits == 0 || l.freeSendSlots() == 0 {
-		l.coreWaiting = true
+		f.waitForRoom(l)
 		return false
 	}
 	n := envelope.Size + len(payload)
@@ -106,6 +106,7 @@ const (
 	wrSegment             // a segment of a transfer except the last
 	wrStripe              // index of the transfer, for a stripe on a rail
 	wrStream              // streamIndex of the end of the message
+	wrProbe               // no index
 )
 
 // signalInterval is the number of inline packets per signaled one.

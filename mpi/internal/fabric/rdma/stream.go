@@ -133,7 +133,7 @@ func (f *Fabric) sendInStream(l *link, h *envelope.Header, payload []byte) bool 
 	s := l.stream
 	n := envelope.Size + len(payload)
 	if l.writtenStripes > 0 || s.sender.Free() < paddedSize(n) {
-		l.coreWaiting = true
+		f.waitForRoom(l)
 		return false
 	}
 	h.Credits = 0
@@ -186,6 +186,7 @@ func (f *Fabric) listHeld(l *link) {
 	}
 	l.stream.held = true
 	f.heldLinks = append(f.heldLinks, l)
+	f.startProbes()
 	if f.o.Flow == FlowNIC && !f.servesHeld {
 		f.servesHeld = true
 		f.timer.Reset(batchTime)

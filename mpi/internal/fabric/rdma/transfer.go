@@ -23,7 +23,7 @@ func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, transferID uint
 func (f *Fabric) RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint32, transferID uint64) error {
 	l := f.links[rank]
 	if l != nil && l.up && !l.mayNotify() {
-		l.coreWaiting = true
+		f.waitForRoom(l)
 		return protocol.ErrNoRoom
 	}
 	wr := verbs.SendWR{Opcode: verbs.WRRDMAWriteWithImm, Imm: notice}
@@ -80,7 +80,7 @@ func (f *Fabric) usableLink(rank, room int) (*link, error) {
 		return nil, protocol.ErrNoRoom // Resume or FailPeer follows
 	}
 	if l.freeSendSlots() < room {
-		l.coreWaiting = true
+		f.waitForRoom(l)
 		return nil, protocol.ErrNoRoom
 	}
 	return l, nil
