@@ -88,7 +88,7 @@ func (a *adapter) DepartAt(_ *wire.Path, buf []byte, seg int) int64 {
 	if a.host.active != nil && info.Request && info.First {
 		ns := int64(c.Post)
 		if info.Operation == wire.OpSend {
-			ns += int64(c.CopyByte * float64(len(buf)))
+			ns += int64(c.Match) + int64(c.CopyByte*float64(len(buf)))
 		}
 		a.host.addWork(ns)
 	}
@@ -110,6 +110,12 @@ func (a *adapter) ArriveAt(buf []byte, seg int) int64 {
 	begin := max(a.host.cluster.net.Now(), a.receiveFree)
 	a.receiveFree = begin + int64(packets)*int64(a.costs.Gap) + int64(a.costs.ByteTime*float64(len(buf)))
 	return a.receiveFree
+}
+
+// Close implements link.Conn. The device, which Device.Close closes, has no more timers.
+func (a *adapter) Close() error {
+	a.host.adapter = nil
+	return a.Conn.Close()
 }
 
 // WriteBatch implements link.Conn.
@@ -134,6 +140,9 @@ func (a *adapter) ReadBatch(r *link.Datagrams) (int, error) {
 			}
 			if info.Operation == wire.OpSend {
 				ns += int64(c.CopyByte * float64(len(pkt)))
+				if info.Last {
+					ns += int64(c.Match)
+				}
 			}
 			if c.Software {
 				ns += int64(c.ReceivePacket) + int64(c.PacketByte*float64(len(pkt)))

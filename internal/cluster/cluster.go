@@ -141,36 +141,7 @@ func (c *Cluster) runHost(h *Host) {
 	before := vtime.EnterHost(&h.self)
 	defer vtime.EnterHost(before)
 	now := c.net.Now()
-	for {
-		if !c.options.Costs.Software && h.adapter != nil && h.adapter.hasWork(now) {
-			h.adapter.pollUntilIdle()
-			h.resumeDue = true
-		}
-		if h.processor.freeAt > now {
-			c.scheduleHost(h, h.processor.freeAt)
-			break
-		}
-		h.processor.switchTo(h, now)
-		if h.processor.freeAt > now {
-			c.scheduleHost(h, h.processor.freeAt)
-			break
-		}
-		h.startTimers(now)
-		if h.resumeDue {
-			h.resumeDue = false
-			if h.resumeReady(now) {
-				h.resumeDue = true
-				h.pollDue = true
-			}
-			continue
-		}
-		if h.adapter == nil || !h.pollDue && !h.adapter.hasWork(now) {
-			break
-		}
-		h.resumeDue, h.pollDue = h.adapter.hasWork(now), false // an expired timer may complete requests
-		if h.adapter.pollOnce() > 0 {
-			h.resumeDue, h.pollDue = true, true
-		}
+	for h.runStep(now) {
 	}
-	c.scheduleHost(h, h.nextTimer())
+	h.scheduleNext(now)
 }

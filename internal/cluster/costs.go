@@ -17,9 +17,11 @@ type Costs struct {
 
 	// Processor, for each message that begins with a send, write or read request, and for each that
 	// completes a receive.
-	Post     time.Duration
-	Complete time.Duration
-	CopyByte float64 // nanoseconds to copy a byte of a send at either end; RDMA copies none
+	Post      time.Duration
+	Complete  time.Duration
+	Match     time.Duration // besides, for a send, at either end: the layer above verbs
+	CopyByte  float64       // nanoseconds to copy a byte of a send at either end, or in a collective algorithm
+	CopyBlock time.Duration // besides, for each block that a collective algorithm copies
 
 	// Software is set if the processor, and not the adapter, handles packets. It then takes the
 	// following times as well.

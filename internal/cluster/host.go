@@ -59,6 +59,12 @@ func (h *Host) addWork(ns int64) {
 	h.processor.freeAt = max(h.processor.freeAt, h.cluster.net.Now()) + ns
 }
 
+// ChargeCopies implements vtime.Host.
+func (h *Host) ChargeCopies(blocks, bytes int) {
+	c := &h.cluster.options.Costs
+	h.addWork(int64(blocks)*int64(c.CopyBlock) + int64(c.CopyByte*float64(bytes)))
+}
+
 // ComputeFor occupies the processor for the given time, after which the calling goroutine continues.
 func (h *Host) ComputeFor(d time.Duration) {
 	h.addWork(int64(d))
@@ -105,15 +111,58 @@ func (h *Host) startTimers(now int64) {
 	}
 }
 
-// nextTimer returns when the host has work although no packet arrives, or 0 for never.
-func (h *Host) nextTimer() int64 {
-	t := h.timers.Next()
-	if h.adapter != nil {
-		if at := h.adapter.nextTimer(); at != 0 && (t == 0 || at < t) {
-			t = at
-		}
+// runStep polls the adapter or runs goroutines, and reports whether there may be more to do now.
+func (h *Host) runStep(now int64) bool {
+	p, software := h.processor, h.cluster.options.Costs.Software
+	if !software && h.adapter != nil && h.adapter.hasWork(now) {
+		h.adapter.pollUntilIdle()
+		h.resumeDue = true
 	}
-	return t
+	if p.freeAt <= now {
+		p.switchTo(h, now)
+	}
+	if p.freeAt > now {
+		return false
+	}
+	h.startTimers(now)
+	if h.resumeDue {
+		h.resumeDue = h.resumeReady(now)
+		h.pollDue = h.pollDue || h.resumeDue
+		return true
+	}
+	if h.adapter == nil || !h.pollDue && !h.adapter.hasWork(now) {
+		return false
+	}
+	h.resumeDue, h.pollDue = h.adapter.hasWork(now), false // an expired timer may complete requests
+	if h.adapter.pollOnce() > 0 {
+		h.resumeDue, h.pollDue = true, true
+	}
+	return true
+}
+
+// scheduleNext schedules the next run of the host after one at the given time.
+func (h *Host) scheduleNext(now int64) {
+	c, free := h.cluster, h.processor.freeAt
+	if at := h.timers.Next(); at != 0 {
+		c.scheduleHost(h, max(at, free))
+	}
+	if free > now && (h.resumeDue || h.pollDue) {
+		c.scheduleHost(h, free)
+	}
+	if h.adapter == nil {
+		return
+	}
+	at := h.adapter.nextTimer()
+	if h.adapter.Readable() {
+		at = now
+	}
+	switch {
+	case at == 0:
+	case c.options.Costs.Software:
+		c.scheduleHost(h, max(at, free))
+	default:
+		c.scheduleHost(h, max(at, now+1)) // due ones have been handled
+	}
 }
 
 // WaitUntil implements vtime.Host.

@@ -40,6 +40,10 @@ type Host interface {
 	// before, which reports whether it prevented the call.
 	CallAfter(d int64, f func()) (stop func() bool)
 
+	// ChargeCopies adds the time of copies of the given number of blocks and bytes to the work of
+	// the host's processor.
+	ChargeCopies(blocks, bytes int)
+
 	// WaitUntil blocks the calling goroutine until ready returns true. ready is called after each
 	// event of the host.
 	WaitUntil(ready func() bool)
@@ -79,6 +83,14 @@ func Since(t time.Time) time.Duration {
 func WaitUntil(ready func() bool) {
 	if h := current.Load(); h != nil && !ready() {
 		(*h).WaitUntil(ready)
+	}
+}
+
+// ChargeCopies tells a simulated host that its processor has copied blocks of memory, bytes in
+// all, which takes no virtual time otherwise.
+func ChargeCopies(blocks, bytes int) {
+	if h := current.Load(); h != nil {
+		(*h).ChargeCopies(blocks, bytes)
 	}
 }
 

@@ -114,6 +114,7 @@ func alltoallBruck(c *Call, send, recv blocks) error {
 	ahead := c.allocScratch(n * size)
 	at := func(i int) []byte { return ahead[i*size:][:size] }
 	copy(ahead[copy(ahead, send.blockRange(c.rank, n)):], send.blockRange(0, c.rank))
+	c.observeCopies(2, n*size)
 
 	half := n / 2 * size
 	out, in := c.allocScratch(half), c.allocScratch(half)
@@ -124,6 +125,7 @@ func alltoallBruck(c *Call, send, recv blocks) error {
 				k += copy(out[k:], at(i))
 			}
 		}
+		c.observeCopies(k/size, k)
 		if err := c.exchange((c.rank+d)%n, out[:k], (c.rank-d+n)%n, in[:k]); err != nil {
 			return err
 		}
@@ -133,10 +135,12 @@ func alltoallBruck(c *Call, send, recv blocks) error {
 				k += copy(at(i), in[k:])
 			}
 		}
+		c.observeCopies(k/size, k)
 	}
 	for i := range n {
 		copy(recv.block((c.rank-i+n)%n), at(i))
 	}
+	c.observeCopies(n, n*size)
 	return nil
 }
 

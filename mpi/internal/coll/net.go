@@ -33,6 +33,19 @@ type Memory interface {
 	Free(b []byte)
 }
 
+// A CopyObserver is a Net with a model of the time that copies between an algorithm's own buffers
+// take.
+type CopyObserver interface {
+	OnCopies(blocks, bytes int)
+}
+
+// observeCopies reports the copies of blocks, bytes in all, to a CopyObserver.
+func (c *Call) observeCopies(blocks, bytes int) {
+	if o, ok := c.Net.(CopyObserver); ok {
+		o.OnCopies(blocks, bytes)
+	}
+}
+
 // isend and irecv start a message. Requests are waited for in the order in which they were
 // started. Both ends know the length, so empty messages are not sent.
 func (c *Call) isend(to int, b []byte) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/match"
@@ -43,6 +44,9 @@ type netMessage struct {
 
 func (n *callNet) Rank() int { return n.comm.Rank }
 func (n *callNet) Size() int { return n.comm.Size }
+
+// OnCopies implements coll.CopyObserver.
+func (*callNet) OnCopies(blocks, bytes int) { vtime.ChargeCopies(blocks, bytes) }
 
 // Isend implements coll.Net.
 func (n *callNet) Isend(to int, b []byte) coll.Request { return n.isendTagged(to, b, n.tag) }
