@@ -107,10 +107,9 @@ func (f *Fabric) onTimer() {
 		if f.closed {
 			return
 		}
-		if f.servesHeld && !f.host.Leading() {
+		if f.o.Flow == FlowNIC && len(f.heldLinks) > 0 && !f.host.Leading() {
 			f.pollCompletions()
 		}
-		f.servesHeld = false
 		f.flush(false)
 	})
 }

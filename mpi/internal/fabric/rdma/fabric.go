@@ -57,9 +57,8 @@ type Fabric struct {
 	rings atomic.Pointer[[]*packetRing] // fast path
 
 	servedLinks []*link // links with completions, for serveLinks
-	heldLinks   []*link // links whose stream holds bytes back
+	heldLinks   []*link // links whose stream has bytes that are not posted
 	spareLinks  []*link // for reuse as heldLinks
-	servesHeld  bool    // the timer serves heldLinks
 	wrapped     []byte  // a packet that is not contiguous in its ring
 
 	completions   progress.Completions

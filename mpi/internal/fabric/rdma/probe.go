@@ -38,7 +38,7 @@ func (f *Fabric) startProbes() {
 func (f *Fabric) probeRanks() {
 	f.probing = false
 	for _, l := range f.links {
-		if f.closed || l == nil || !l.up || !l.coreWaiting && (l.stream == nil || !l.stream.held) {
+		if f.closed || l == nil || !l.up || !l.coreWaiting && (l.stream == nil || !l.stream.blocked) {
 			continue
 		}
 		f.startProbes()

@@ -25,6 +25,7 @@ type stream struct {
 	credited  uint32 // messages for which the rank has returned a credit
 	peerFreed uint64 // bytes that the rank has freed
 	held      bool   // listed in Fabric.heldLinks
+	blocked   bool   // the flow control holds bytes back
 
 	in        verbs.MR // ring
 	receiver  streamReceiver
@@ -144,10 +145,18 @@ func (f *Fabric) sendInStream(l *link, h *envelope.Header, payload []byte) bool 
 	if s.sender.Unposted() > paddedSize(n) {
 		f.stats.coalesced++
 	}
-	f.postStream(l)
+	if l.recent > 0 && paddedSize(n) <= maxBatchedPacket && s.sender.Unposted() < maxDelayed {
+		f.listHeld(l)
+	} else {
+		f.postStream(l)
+	}
 	f.countRecent(l)
 	return true
 }
+
+// maxDelayed is the number of bytes from which on short packets are not delayed to be
+// coalesced with later ones (batch.go).
+const maxDelayed = 8 << 10
 
 // padding follows a packet.
 var padding [8]byte
@@ -174,21 +183,23 @@ func (f *Fabric) postStream(l *link) {
 		s.posted = m.End()
 		f.stats.packets++
 	}
-	if s.sender.Unposted() > 0 && !l.failed {
+	if s.blocked = s.sender.Unposted() > 0 && !l.failed; s.blocked {
 		f.listHeld(l)
 	}
 }
 
-// listHeld lists a link with bytes that are held back.
+// listHeld lists a link with bytes that are not posted, for flushStreams.
 func (f *Fabric) listHeld(l *link) {
-	if l.stream.held {
+	s := l.stream
+	if s.held {
 		return
 	}
-	l.stream.held = true
+	s.held = true
 	f.heldLinks = append(f.heldLinks, l)
-	f.startProbes()
-	if f.o.Flow == FlowNIC && !f.servesHeld {
-		f.servesHeld = true
+	if s.blocked {
+		f.startProbes()
+	}
+	if s.nic != nil || !s.blocked { // with FlowRDMA, what is held back waits for a call
 		f.timer.Reset(batchTime)
 	}
 }
@@ -202,9 +213,9 @@ func (s *stream) completeUpTo(index int) {
 	s.sender.CompleteUpTo(s.posted - uint64((streamIndex(s.posted)-index)&0xffffff)*8)
 }
 
-// flushStreams posts the held-back bytes: with FlowNIC without coalescing, unless more
-// packets follow; with FlowRDMA in a call of the program only (section 4.2 of the paper of
-// package flow).
+// flushStreams posts the bytes that were delayed to be coalesced, and tries those that the
+// flow control has held back: with FlowNIC without coalescing, unless more packets follow;
+// with FlowRDMA in a call of the program only (section 4.2 of the paper of package flow).
 func (f *Fabric) flushStreams(inCall bool) {
 	links := f.heldLinks
 	f.heldLinks, f.spareLinks = f.spareLinks[:0], nil
@@ -212,7 +223,7 @@ func (f *Fabric) flushStreams(inCall bool) {
 		s := l.stream
 		s.held = false
 		switch {
-		case s.rdma != nil && !inCall:
+		case s.rdma != nil && s.blocked && !inCall:
 			f.listHeld(l)
 			continue
 		case s.nic != nil && !l.coreWaiting:

@@ -10,6 +10,7 @@ import (
 	"github.com/softrnic/softrnic/internal/flow"
 	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
@@ -64,6 +65,7 @@ func newTestLink(t testing.TB, o Options) (*Fabric, *link) {
 	o.setDefaults()
 	core := protocol.New(0, 2)
 	f := &Fabric{host: testHost{core, false}, timer: vtime.AfterFunc(time.Hour, func() {}), o: o, pd: testPD{}, links: make([]*link, 2), byQP: map[uint32]*link{}}
+	f.shared = &fabric.SharedCQ{Poll: func() bool { return false }}
 	core.Attach(f)
 	s, err := f.newStream()
 	require.NoError(t, err)
@@ -250,6 +252,35 @@ func FuzzStream(f *testing.F) {
 			require.True(t, l.failed || l.stream.receiver.Buffered() <= l.stream.in.Len()/2+8)
 		}
 	})
+}
+
+// TestShortPacketsLeaveTogether checks that the packets behind the first one leave in one message:
+// in the next call, by the timer, or when they are long enough.
+func TestShortPacketsLeaveTogether(t *testing.T) {
+	for _, m := range []Flow{FlowRDMA, FlowNIC} {
+		f, l := newTestLink(t, Options{Flow: m})
+		qp, seq := l.qp.(*testQP), uint32(0)
+		send := func(packets, size int) (messages int) {
+			before := len(qp.sent)
+			for range packets {
+				h := eager(seq, size)
+				require.True(t, f.Send(1, &h, make([]byte, size)))
+				seq++
+			}
+			return len(qp.sent) - before
+		}
+		require.Equal(t, 1, send(10, 100))
+		f.Flush()
+		require.Len(t, qp.sent, 2)
+		require.EqualValues(t, 9*144, qp.sent[1].SGList[0].Length)
+		require.Equal(t, 1, send(10, 100))
+		f.onTimer()
+		require.Len(t, qp.sent, 4)
+		require.Equal(t, 1, send(1, 100))
+		require.Equal(t, 1, send(80, 100), "not more than 8 KiB wait")
+		require.Equal(t, 1, send(1, 2000), "nor a long packet")
+		require.Zero(t, l.stream.sender.Unposted())
+	}
 }
 
 // TestHeldBytes checks when bytes leave that the flow control has held back: with FlowRDMA in a
