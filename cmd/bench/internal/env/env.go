@@ -8,6 +8,8 @@ package env
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -81,8 +83,9 @@ func describeOffload() string {
 	return fmt.Sprintf("yes, %d packets a buffer", udpraw.MaxSegments())
 }
 
-// buildRevision returns the commit from which the program was built, or "" if the build did not
-// record it.
+// buildRevision returns the commit from which the program was built. If the build did not record
+// it, as `go run` does not, it returns the commit that is checked out in the current directory if
+// that has the source of the program, or "".
 func buildRevision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -97,5 +100,16 @@ func buildRevision() string {
 			dirty = " with changes"
 		}
 	}
+	if rev == "" {
+		return checkedOutRevision()
+	}
 	return rev + dirty
+}
+
+func checkedOutRevision() string {
+	if _, err := os.Stat("cmd/bench/main.go"); err != nil {
+		return ""
+	}
+	out, _ := exec.Command("git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty= with changes").Output() // without git: ""
+	return strings.TrimSpace(string(out))
 }
