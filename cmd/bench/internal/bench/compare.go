@@ -87,7 +87,11 @@ func (c Ratio) addChecks(j *judgement) {
 			for _, r := range rows {
 				base, ok := j.findRow(over, c.Unit, r)
 				if figure, valid := rowRatio(r, base); ok && valid {
-					j.addCheck(fmt.Sprintf("%s over %s at %s", of, over, measure.FormatAt(r.X, r.XUnit)), figure, c.Limit, j.noiseOf(base))
+					noise := j.noiseOf(base)
+					if noise == "" && !c.Limit.isWithin(figure) {
+						noise = missNoise(r, roundRatios(r, base), c.Limit)
+					}
+					j.addCheck(fmt.Sprintf("%s over %s at %s", of, over, measure.FormatAt(r.X, r.XUnit)), figure, c.Limit, noise)
 				}
 			}
 		}
@@ -136,6 +140,8 @@ func (c Value) addChecks(j *judgement) {
 					continue
 				}
 				figure, noise, what = r.Y-base.Y, j.noiseOf(base), of+" minus "+c.Minus
+			} else if !c.Limit.isWithin(figure) {
+				noise = missNoise(r, r.Rounds, c.Limit)
 			}
 			j.addCheck(fmt.Sprintf("%s at %s, in %s", what, measure.FormatAt(r.X, r.XUnit), c.Unit), figure, c.Limit, noise)
 		}

@@ -55,6 +55,7 @@
 //     [Holds] if the claim is our own.
 //   - The rounds of a comparator may spread 1.5, and its figure may be 2 times off
 //     its own best of the run. Beyond, the statement is [NotJudged], because of noise.
+//     So it is if the rounds of the subject spread that much and only some miss the limit.
 //   - A series that cannot be measured, such as one of a program that is not installed,
 //     is a row without a figure (Row.Absent), and statements about it are NotJudged.
 //   - Points that the run did not measure make a statement [NotReached].

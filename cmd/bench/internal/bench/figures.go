@@ -114,6 +114,24 @@ func spreadNoise(r Row) string {
 	return ""
 }
 
+// missNoise returns a reason if the figure of a row, which misses the limit, does not refute: its
+// rounds do not agree, and some of their figures hold.
+func missNoise(r Row, figures []float64, l Limit) string {
+	if slices.ContainsFunc(figures, l.isWithin) {
+		return spreadNoise(r)
+	}
+	return ""
+}
+
+// roundRatios returns the ratios of two rows in each round.
+func roundRatios(of, over Row) []float64 {
+	ratios := make([]float64, min(len(of.Rounds), len(over.Rounds)))
+	for i := range ratios {
+		ratios[i] = of.Rounds[i] / over.Rounds[i]
+	}
+	return ratios
+}
+
 // rowRatio returns the median ratio of two rows of the same rounds, or the ratio of their figures if
 // there are no rounds. It returns false if there is none.
 func rowRatio(of, over Row) (float64, bool) {

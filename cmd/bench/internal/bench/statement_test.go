@@ -111,8 +111,18 @@ func TestNoise(t *testing.T) {
 		}
 	}
 
-	// One slow round of many is no noise, and neither is a noisy subject.
-	quiet := []Row{row("tcp", 8, 10, 10, 11, 10, 90), row("rdma", 8, 4, 9, 4)}
+	// A noisy subject refutes if all of its rounds miss the limit.
+	for want, subject := range map[string][]float64{
+		"not judged (noise: the rounds of rdma at 8 B spread 3.0); measured: rdma over tcp at 8 B 0.90 (at most 0.5)": {3, 9, 9},
+		"refuted because rdma over tcp at 8 B 0.90 (at most 0.5)":                                                     {6, 9, 18},
+		"reproduced: rdma over tcp at 8 B 0.30 (at most 0.5)":                                                         {3, 3, 9},
+	} {
+		s := Statement{Sentence: "RDMA is faster.", Compare: Ratio{Of: []string{"rdma"}, Over: []string{"tcp"}, Unit: measure.Microseconds, At: At(8, measure.Bytes), Limit: AtMost(0.5)}}
+		require.Equal(t, want, s.judgeRows([]Row{row("rdma", 8, subject...), row("tcp", 8, 10, 10, 10)}, false).String())
+	}
+
+	// One slow round of many is no noise.
+	quiet := []Row{row("tcp", 8, 10, 10, 11, 10, 90), row("rdma", 8, 4)}
 	require.Empty(t, figures(quiet).noiseOf(quiet[0]))
 	// All rounds of a point were slow: a longer message took less time.
 	slow := []Row{row("tcp", 8, 546), row("tcp", 64, 86), row("tcp", 4096, 90)}

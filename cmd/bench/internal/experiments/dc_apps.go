@@ -63,7 +63,7 @@ func dcClaims(name string, most float64) []bench.Statement {
 		{
 			Sentence: fmt.Sprintf("With the paper's data set of 1 GB %s takes at most %.1f times as long with NIC-assisted flow control as with credit-based.", name, most),
 			Paper:    paper + " with 1 GB on 12 or 13 nodes", Number: most,
-			Compare: over(nic, credit, bench.From(1e9, measure.Bytes), most),
+			Compare: over(nic, credit, bench.From(1<<30, measure.Bytes), most),
 		},
 		{
 			Source:   bench.Adapter,

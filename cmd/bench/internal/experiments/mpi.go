@@ -165,7 +165,7 @@ func latencyClaims() []bench.Statement {
 			Sentence: "It takes at most 1.06 times as long as a bare RDMA write.",
 			Paper:    "6 % above the RDMA write (6.49 us)", Number: 1.06,
 			Compare: over([]string{fast}, []string{write}, 1.06),
-			Because: "matching and the engine of MPI are some hundred nanoseconds of processor time, which is more of a write in software",
+			Because: "matching and the progress of MPI run on the processor that the adapter in software needs",
 		},
 		{
 			Sentence: "By sends and receives it takes at most 1.30 times as long as a bare RDMA write.",
