@@ -78,7 +78,7 @@ func (a *app) listJSON(experiments []*bench.Experiment, runs map[string]report.S
 }
 
 // listWidth is the width of the list in columns.
-const listWidth = 100
+const listWidth = 120
 
 // A listing prints experiments, with the outcomes of runs.
 type listing struct {
