@@ -2,12 +2,14 @@ package mpi_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/mpi"
 )
 
@@ -57,4 +59,56 @@ func TestImpairedUD(t *testing.T) {
 	}
 	require.NotZero(t, faults().Lost)
 	require.NotZero(t, faults().Delayed)
+}
+
+// TestDatagramMemory checks that an idle rank over datagrams takes little memory, and that
+// receive buffers are added in a burst.
+func TestDatagramMemory(t *testing.T) {
+	const n, burst = 8, 16
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	var sent sync.WaitGroup
+	sent.Add(n - 1)
+	check := func(w mpi.World, stage string, most uint64) {
+		require.NoError(t, w.Barrier())
+		if w.Rank() == 0 {
+			now := heap()
+			now = (now - min(now, before)) / n
+			t.Logf("%s: %d bytes a rank, %d receives", stage, now, w.Stats().ReceiveBuffers)
+			if !racesync.Enabled {
+				require.LessOrEqual(t, now, most, stage)
+			}
+		}
+		require.NoError(t, w.Barrier())
+	}
+	job(t, n, mpi.Options{Net: mpi.UD, NoShared: true}, func(w mpi.World) error {
+		check(w, "idle", 3<<19+n<<10)
+		b := make([]byte, n)
+		require.NoError(t, w.Alltoall(mpi.Bytes(b), mpi.Bytes(make([]byte, n))))
+		check(w, "after an alltoall of 1 byte", 3<<19+n<<10)
+		require.EqualValues(t, 64, w.Stats().ReceiveBuffers)
+		if w.Rank() > 0 {
+			for range burst {
+				require.NoError(t, w.Send(mpi.Bytes(make([]byte, 7000)), 0, 1))
+			}
+			sent.Done()
+		} else {
+			sent.Wait() // it computes
+			for range burst * (n - 1) {
+				_, err := w.Recv(mpi.Bytes(make([]byte, 7000)), mpi.AnySource, 1)
+				require.NoError(t, err)
+			}
+		}
+		check(w, "after a burst", 12<<20)
+		if w.Rank() == 0 {
+			require.Greater(t, w.Stats().ReceiveBuffers, uint64(64))
+		}
+		return nil
+	})
 }

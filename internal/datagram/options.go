@@ -14,10 +14,12 @@ type Options struct {
 	Peers       int // expected number of peers, by default 1; more are added on demand
 	MaxMessage  int // maximum message in bytes, by default 32 datagrams
 
-	// Receives is the number of receive buffers for all peers, by default 1024.
-	// Packets is the number of packets buffered for retransmission to all
-	// peers, by default 1024. Each takes an MTU of memory.
-	Receives, Packets int
+	// Receives is the maximum number of receive buffers for all peers, by default
+	// 1024. Packets is the number of packets buffered for retransmission to all
+	// peers, by default 1024. Each takes an MTU of memory. Packets take it when
+	// they are first used, the first FirstReceives receives from the start, by
+	// default all, and the others from calls of GrowReceives.
+	Receives, FirstReceives, Packets int
 
 	// ReorderBytes is the maximum number of bytes buffered out of order.
 	ReorderBytes int
@@ -59,6 +61,7 @@ func (o *Options) setDefaults() {
 	}
 	def(&o.Peers, 1)
 	def(&o.Receives, 1<<10)
+	def(&o.FirstReceives, o.Receives)
 	def(&o.Packets, 1<<10)
 	if o.GiveUp <= 0 {
 		o.GiveUp = 30 * time.Second

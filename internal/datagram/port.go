@@ -26,7 +26,8 @@ type Port struct {
 	opts  Options
 	at    Address
 	recvs recvBuffers
-	slots verbs.MR // memory of Core
+	srq   verbs.SRQ
+	slabs []verbs.MR // memory of Core
 	start time.Time
 
 	peers []destination // by number
@@ -70,21 +71,20 @@ func Open(dev verbs.Device, o Options) (_ *Port, err error) {
 			_ = p.Close()
 		}
 	}()
-	memory := make([]byte, nack.MemorySize(o.Packets, p.at.MTU))
 	p.Core = nack.New(nack.Options{Self: o.Self, Peers: o.Peers, Epoch: o.Epoch, MTU: p.at.MTU, MaxMessage: o.MaxMessage,
-		Slots: o.Packets, Memory: memory, ReorderBytes: o.ReorderBytes, GiveUp: int64(o.GiveUp)})
+		Slots: o.Packets, AddSlab: p.addSlab, ReorderBytes: o.ReorderBytes, GiveUp: int64(o.GiveUp)})
 	if p.PD, err = dev.AllocPD(); err != nil {
 		return nil, err
 	}
-	if p.slots, err = p.PD.RegMR(memory, 0); err != nil {
+	if p.srq, err = p.PD.CreateSRQ(verbs.SRQInitAttr{MaxWR: o.Receives, MaxSGE: 1}); err != nil {
 		return nil, err
 	}
-	init := verbs.QPInitAttr{Type: verbs.UD, SelectiveSignaling: true,
-		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxRecvWR: o.Receives, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: inlineMax}}
+	init := verbs.QPInitAttr{Type: verbs.UD, SelectiveSignaling: true, SRQ: p.srq,
+		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxSendSGE: 1, MaxInlineData: inlineMax}}
 	if o.QueuePair != nil {
 		o.QueuePair(&init)
 	}
-	if p.CQ, err = dev.CreateCQ(init.Cap.MaxSendWR + init.MaxDatagramRDMA + init.Cap.MaxRecvWR + 1); err != nil {
+	if p.CQ, err = dev.CreateCQ(init.Cap.MaxSendWR + init.MaxDatagramRDMA + o.Receives + 1); err != nil {
 		return nil, err
 	}
 	init.SendCQ, init.RecvCQ = p.CQ, p.CQ
@@ -105,14 +105,8 @@ func (p *Port) activateQP() (err error) {
 		verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrQKey); err != nil {
 		return err
 	}
-	if err := p.recvs.init(p.PD, p.opts.Receives, p.at.MTU); err != nil {
-		return err
-	}
-	wrs := make([]verbs.RecvWR, p.opts.Receives)
-	for i := range wrs {
-		wrs[i] = p.recvs.recvWR(i)
-	}
-	if _, err := p.QP.PostRecv(wrs); err != nil {
+	p.recvs.size = (GRHLen + p.at.MTU + 63) &^ 63
+	if err := p.addReceives(p.opts.FirstReceives); err != nil {
 		return err
 	}
 	return verbs.ActivateUD(p.QP, p.at.QKey, 0)
@@ -186,11 +180,14 @@ func (p *Port) Close() (err error) {
 	if p.CQ != nil {
 		try("completion queue", p.CQ.Close())
 	}
-	if p.recvs.mr != nil {
-		try("receives", p.recvs.mr.Close())
+	if p.srq != nil {
+		try("shared receive queue", p.srq.Close())
 	}
-	if p.slots != nil {
-		try("packets", p.slots.Close())
+	for _, mr := range p.recvs.slabs {
+		try("receives", mr.Close())
+	}
+	for _, mr := range p.slabs {
+		try("packets", mr.Close())
 	}
 	if p.PD != nil {
 		try("protection domain", p.PD.Close())

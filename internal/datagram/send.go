@@ -62,7 +62,7 @@ func (p *Port) postPackets(n int) {
 			}
 			continue
 		}
-		p.sges[i] = p.slots.SGE(k.At, len(k.Bytes))
+		p.sges[i] = p.slabs[k.Slab].SGE(k.At, len(k.Bytes))
 		wr.Flags, wr.SGList, wr.WRID = wr.Flags|verbs.SendSignaled, p.sges[i:i+1], makeWRID(wrSlot, k.Slot, ordinal)
 	}
 	took, err := p.QP.PostSend(p.wrs[:n])
@@ -75,6 +75,16 @@ func (p *Port) postPackets(n int) {
 	if err != nil {
 		p.reportFailure(err)
 	}
+}
+
+// addSlab allocates and registers a slab of the core.
+func (p *Port) addSlab(length int) ([]byte, error) {
+	mr, err := p.PD.RegMR(make([]byte, length), 0)
+	if err != nil {
+		return nil, err
+	}
+	p.slabs = append(p.slabs, mr)
+	return mr.Bytes(), nil
 }
 
 func fitsInline(k *nack.Packet) bool { return k.Slot < 0 || len(k.Bytes) <= inlineMax }

@@ -54,7 +54,7 @@ type Stats struct {
 func New(o Options) *Core {
 	o.setDefaults()
 	c := &Core{o: o, peers: make([]*peer, o.Peers)}
-	c.slots.init(o.Memory, o.MTU)
+	c.slots.init(&c.o)
 	return c
 }
 

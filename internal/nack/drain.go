@@ -6,7 +6,8 @@ import "github.com/softrnic/softrnic/wire"
 type Packet struct {
 	Peer  int
 	Slot  int // slot of Bytes, in use until ReleaseSlot; -1: Bytes is in the Packet itself
-	At    int // offset of Bytes in Options.Memory
+	Slab  int // number of the slab, 0 with Options.Memory
+	At    int // offset of Bytes in the slab, or in Options.Memory
 	Bytes []byte
 
 	// Solicited reports that the packet should be sent with a solicited event:

@@ -26,10 +26,14 @@ type Options struct {
 	MaxMessage int
 
 	// Slots is the number of packets buffered for retransmission to all peers,
-	// by default 1024. They lie in Memory, where an adapter can read them; by
-	// default the Core allocates it. MemorySize returns its required length.
-	Slots  int
-	Memory []byte
+	// by default 1024. They lie in Memory, where an adapter can read them; its
+	// required length is MemorySize(Slots, MTU). If Memory is nil, they lie in
+	// slabs of SlabSlots packets, each of which AddSlab allocates with the
+	// given length when it is first needed; by default the Core allocates them.
+	// An error of AddSlab is returned by Send.
+	Slots   int
+	Memory  []byte
+	AddSlab func(length int) ([]byte, error)
 
 	// ReorderBytes is the maximum number of bytes buffered out of order for all
 	// peers, by default 4 MiB.
@@ -60,10 +64,12 @@ func (o *Options) setDefaults() {
 	if o.Slots <= 0 {
 		o.Slots = 1024
 	}
-	if o.Memory == nil {
-		o.Memory = make([]byte, MemorySize(o.Slots, o.MTU))
+	if o.Memory != nil {
+		o.Memory = o.Memory[:MemorySize(o.Slots, o.MTU)]
 	}
-	o.Memory = o.Memory[:MemorySize(o.Slots, o.MTU)]
+	if o.AddSlab == nil {
+		o.AddSlab = func(length int) ([]byte, error) { return make([]byte, length), nil }
+	}
 	if most := min(o.Slots, maxPackets) * (o.MTU - DataSize); o.MaxMessage <= 0 || o.MaxMessage > most {
 		o.MaxMessage = most
 	}

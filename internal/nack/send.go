@@ -44,6 +44,9 @@ func (c *Core) sendMessage(now Time, to int, head, body []byte, last Flags) erro
 		return ErrWouldBlock
 	}
 	p.blocked, p.slotStarved = false, false
+	if err := c.slots.ensureMemory(pieces); err != nil {
+		return err
+	}
 	c.Stats.Sent++
 	r := c.ensureSendRing(p)
 	h := Header{Kind: Data, Flags: First, From: c.o.Self, Epoch: c.o.Epoch, To: p.epoch, Length: uint32(n)}
@@ -142,7 +145,7 @@ func (c *Core) transmitData(now Time, p *peer, seq uint32, out *Packet) {
 	}
 	p.clearPiggybackedAck()
 	c.slots.state[i] |= posted
-	*out = Packet{Peer: p.number, Slot: int(i), At: int(i) * c.slots.stride, Bytes: b, Solicited: retransmitted || flags&Solicited != 0}
+	*out = Packet{Peer: p.number, Slot: int(i), Slab: int(i >> c.slots.shift), At: c.slots.offset(i), Bytes: b, Solicited: retransmitted || flags&Solicited != 0}
 }
 
 // wantsAck reports whether the next packet should request an acknowledgement:

@@ -1,15 +1,18 @@
 package nack
 
 // slots is the allocator of packet buffers for retransmission, shared by all
-// peers. The buffers lie in one memory region. A slot is free when the peer has
-// acknowledged its packet and the adapter has sent it.
+// peers. The buffers lie in one memory region, or in slabs. A slot is free when the
+// peer has acknowledged its packet and the adapter has sent it. Slots are used in
+// their order, as few as possible, so that slabs are needed in theirs.
 type slots struct {
-	mem    []byte
-	stride int
-	length []uint16 // packet length in bytes
-	owner  []int32  // peer number
-	state  []slotState
-	free   []int32
+	slabs   [][]byte
+	shift   uint // a slab has 1<<shift slots
+	addSlab func(length int) ([]byte, error)
+	stride  int
+	length  []uint16 // packet length in bytes
+	owner   []int32  // peer number
+	state   []slotState
+	free    []int32
 }
 
 // A slotState is the set of uses of a slot.
@@ -31,16 +34,36 @@ func slotStride(mtu int) int { return (mtu+skew-1)/skew*skew + skew }
 // bytes.
 func MemorySize(n, mtu int) int { return n * slotStride(mtu) }
 
-func (s *slots) init(mem []byte, mtu int) {
-	s.mem, s.stride = mem, slotStride(mtu)
-	n := len(mem) / s.stride
+const slabShift = 5
+
+// SlabSlots is the number of packets of a slab.
+const SlabSlots = 1 << slabShift
+
+func (s *slots) init(o *Options) {
+	s.stride, s.addSlab, s.shift = slotStride(o.MTU), o.AddSlab, slabShift
+	if o.Memory != nil {
+		s.slabs, s.shift = [][]byte{o.Memory}, 31
+	}
+	n := o.Slots
 	s.length, s.owner, s.state, s.free = make([]uint16, n), make([]int32, n), make([]slotState, n), make([]int32, n)
 	for i := range s.free {
 		s.free[i] = int32(n - 1 - i)
 	}
 }
 
-// alloc allocates a slot for a packet of a peer. A slot must be free.
+// ensureMemory allocates the memory of the next n slots. They must be free.
+func (s *slots) ensureMemory(n int) error {
+	for last := int(s.free[len(s.free)-n]) >> s.shift; last >= len(s.slabs); {
+		b, err := s.addSlab(SlabSlots * s.stride)
+		if err != nil {
+			return err
+		}
+		s.slabs = append(s.slabs, b)
+	}
+	return nil
+}
+
+// alloc allocates a slot for a packet of a peer, after ensureMemory.
 func (s *slots) alloc(owner, length int) int32 {
 	n := len(s.free) - 1
 	i := s.free[n]
@@ -51,9 +74,14 @@ func (s *slots) alloc(owner, length int) int32 {
 
 // packetBytes returns the packet in slot i.
 func (s *slots) packetBytes(i int32) []byte {
-	at := int(i) * s.stride
+	at := s.offset(i)
 	n := at + int(s.length[i])
-	return s.mem[at:n:n]
+	return s.slabs[i>>s.shift][at:n:n]
+}
+
+// offset returns the offset of slot i in its slab.
+func (s *slots) offset(i int32) int {
+	return int(i&(1<<s.shift-1)) * s.stride
 }
 
 // release clears a use of slot i, and frees the slot after the last one.

@@ -73,6 +73,10 @@ type SharedCQ struct {
 	CQ               verbs.CQ
 	OtherCompletions int         // maximum number of completions of the other fabric
 	Poll             func() bool // handles the completions, and reports whether there were any
+
+	// GrowReceives is called with the lock held when a shared receive queue of the device
+	// reaches its limit that is not the one of the caller.
+	GrowReceives func(verbs.SRQ)
 }
 
 // A Book is the address exchange of the ranks: the key-value space of a process

@@ -60,7 +60,7 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Fabr
 	}
 	f.cq, f.qpn = f.ud.Queue()
 	f.completions.CQ = f.cq
-	shared := &fabric.SharedCQ{CQ: f.cq, OtherCompletions: f.cq.Depth(), Poll: f.pollCompletions}
+	shared := &fabric.SharedCQ{CQ: f.cq, OtherCompletions: f.cq.Depth(), Poll: f.pollCompletions, GrowReceives: f.ud.GrowReceives}
 	if f.rc, err = rdma.NewPart(dev, host, book, shared, o.RDMA); err != nil {
 		return nil, errors.Join(err, f.ud.Close(context.Background()))
 	}

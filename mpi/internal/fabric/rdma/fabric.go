@@ -163,7 +163,11 @@ func (f *Fabric) srqLimitLoop() {
 			continue
 		}
 		f.host.Do(func(*protocol.Core) {
-			if err := f.growReceives(); err != nil {
+			if ev.SRQ != f.srq {
+				if f.shared != nil {
+					f.shared.GrowReceives(ev.SRQ)
+				}
+			} else if err := f.growReceives(); err != nil {
 				f.failAll(err)
 			}
 		})

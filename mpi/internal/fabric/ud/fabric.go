@@ -16,6 +16,7 @@ import (
 
 // A Fabric carries packets by datagrams of one UD queue pair.
 type Fabric struct {
+	dev        verbs.Device
 	host       fabric.Host
 	book       fabric.Book
 	o          Options
@@ -63,10 +64,10 @@ func NewPart(dev verbs.Device, host fabric.Host, book fabric.Book, pollShared fu
 		return nil, err
 	}
 	o.setDefaults(attr.ActiveMTU.Bytes())
-	f := &Fabric{host: host, book: book, o: o, pollShared: pollShared, rank: book.Rank(), links: make([]link, book.Size())}
+	f := &Fabric{dev: dev, host: host, book: book, o: o, pollShared: pollShared, rank: book.Rank(), links: make([]link, book.Size())}
 	f.deliver = f.handleMessage
 	f.port, err = datagram.Open(dev, datagram.Options{Self: uint32(f.rank), Peers: book.Size(), Epoch: max(1, uint32(vtime.Now().Unix())),
-		MaxMessage: envelope.Size + o.Eager, Receives: o.Receives, Packets: o.Packets, GiveUp: o.GiveUp,
+		MaxMessage: envelope.Size + o.Eager, Receives: o.Receives, FirstReceives: firstReceives, Packets: o.Packets, GiveUp: o.GiveUp,
 		OnDatagram: f.handleDatagram, OnFailure: f.failAll, Wake: func() { f.timer.Reset(0) }})
 	if err != nil {
 		return nil, err
@@ -77,7 +78,32 @@ func NewPart(dev verbs.Device, host fabric.Host, book fabric.Book, pollShared fu
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.timer, f.armed = vtime.AfterFunc(pollInterval, f.onTimer), f.clock()+nack.Time(pollInterval)
+	if pollShared == nil {
+		f.work.Go(f.srqLimitLoop)
+	}
 	return f, nil
+}
+
+// srqLimitLoop adds receive buffers when the receive queue reaches its limit. The event
+// arrives while the program computes, too.
+func (f *Fabric) srqLimitLoop() {
+	for {
+		ev, err := f.dev.AsyncEvent(f.ctx)
+		if err != nil {
+			return
+		}
+		if ev.Type == verbs.EventSRQLimitReached {
+			f.host.Do(func(*protocol.Core) { f.GrowReceives(ev.SRQ) })
+		}
+	}
+}
+
+// GrowReceives adds receive buffers if q, which has reached its limit, is the receive
+// queue of this fabric. It is called with the engine's lock held.
+func (f *Fabric) GrowReceives(q verbs.SRQ) {
+	if !f.closed && f.port.OwnsSRQ(q) {
+		f.port.GrowReceives()
+	}
 }
 
 // clock returns the time of the core's clock, which is never 0.
@@ -174,7 +200,7 @@ func (f *Fabric) Stats() fabric.Stats {
 	for _, reason := range nack.Drops() {
 		d.Drops[reason.String()] = s.Dropped[reason]
 	}
-	return fabric.Stats{DatagramStats: d}
+	return fabric.Stats{ReceiveBuffers: uint64(f.port.ReceiveCount()), DatagramStats: d}
 }
 
 // Close implements fabric.Fabric. No rank waits for a packet of this one any more.

@@ -15,6 +15,9 @@ type Options struct {
 	GiveUp            time.Duration // 0 is 10 s
 }
 
+// firstReceives is the number of receive buffers at the start.
+const firstReceives = 64
+
 // setDefaults sets the options that are zero, for an adapter with an MTU of mtu bytes.
 func (o *Options) setDefaults(mtu int) {
 	def := func(v *int, d int) {
