@@ -144,8 +144,8 @@ func shortSource(source string) string {
 // on the next line.
 const settingColumn = 24
 
-// describe returns complete statements with their outcomes and, with params, what the experiment
-// varies and its parameters.
+// describe returns complete statements with their outcomes and, with params, the axes and the
+// parameters.
 func (l listing) describe(e *bench.Experiment) []string {
 	run, recorded := l.runs[e.Name]
 	lines := []string{fmt.Sprintf("%s  [%s; %s]", e.Name, e.Layer, e.Source)}
@@ -172,7 +172,7 @@ func (l listing) describe(e *bench.Experiment) []string {
 	return append(lines, "")
 }
 
-// describeParams returns what an experiment varies, and its parameters.
+// describeParams returns the axes of an experiment and its parameters.
 func describeParams(e *bench.Experiment) (lines []string) {
 	for _, x := range e.Axes {
 		over := "    over " + x.Name

@@ -19,10 +19,14 @@
 //	bench nas is [--class S]                     the NAS Parallel Benchmarks is, cg and ep
 //
 // With --json, stdout has one object per line: experiment, series, x,
-// x_unit, y, y_unit, and if applicable n, p50, p99, min, max, baseline and
-// ratio (this series over the series named baseline, at the same x and in the
-// same run); and last, for each experiment, a line with experiment, claim,
-// holds (true or false) and why.
+// x_unit, y, y_unit, and if applicable rounds, n, p50, p99, min, max, baseline
+// and ratio (this series over the series named baseline, at the same x and in
+// the same run), or absent (the reason for which the series has no figure); and
+// last, for each experiment, a line with experiment, claim, holds (no statement
+// is refuted, and one holds) and statements with their outcomes.
+//
+// bench list shows each statement beside the paper's number, and the outcome of
+// the last recorded run; bench record DIR replaces that run.
 //
 // Progress and the description of the machine go to stderr. The exit status is
 // 1 if an experiment could not run, data was wrong, a check of the tour failed, or

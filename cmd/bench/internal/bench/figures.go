@@ -58,7 +58,7 @@ func (f figures) rowsAt(series, unit string, points Points) (found []Row) {
 	return found
 }
 
-// absenceOf returns the reason why a series could not be measured, or "".
+// absenceOf returns the reason for which a series could not be measured, or "".
 func (f figures) absenceOf(series string) string {
 	i := slices.IndexFunc(f, func(r Row) bool { return r.Series == series && r.Absent != "" })
 	if i < 0 {
@@ -73,7 +73,7 @@ const (
 	maxOffBest = 2.0 // of its figure from its own best of the run
 )
 
-// noiseOf returns why the figure of a comparator does not decide, or "". Its rounds must agree,
+// noiseOf returns a reason if the figure of a comparator does not decide, or "". Its rounds must agree,
 // and its figure must not be far from its own best: of the rounds, and of points that are no
 // easier, because a message does not take longer than a longer one, and a stream of longer
 // messages is not slower.

@@ -18,7 +18,7 @@ type Row struct {
 	YUnit      string  `json:"y_unit"`
 
 	Rounds []float64 `json:"rounds,omitempty"` // figures of the alternating rounds; Y is their median
-	Absent string    `json:"absent,omitempty"` // reason why the series could not be measured; such a row has no figure
+	Absent string    `json:"absent,omitempty"` // reason for which the series could not be measured; such a row has no figure
 
 	*measure.Stats // n, p50, p99, min, max in YUnit, if the figure summarizes a sample
 	*Against       // baseline and ratio, if there is a baseline
@@ -118,7 +118,8 @@ func (r *Run) emitSample(at Point, s Sample, against *Against) {
 	})
 }
 
-// EmitAbsent adds a row that says why a series cannot be measured, once for each series.
+// EmitAbsent adds a row without a figure, with the reason for which a series cannot be measured,
+// once for each series.
 func (r *Run) EmitAbsent(series, format string, args ...any) {
 	if figures(r.rows).absenceOf(series) == "" {
 		r.Emit(Row{Series: series, Absent: fmt.Sprintf(format, args...)})

@@ -25,7 +25,7 @@ const (
 	Beyond     Word = "beyond"      // it holds, and the figure passes the paper's number by half or more
 	Holds      Word = "holds"       // a claim of our own holds
 	Refuted    Word = "refuted"     // a figure misses the limit
-	NotReached Word = "not reached" // the run did not measure what the statement is about
+	NotReached Word = "not reached" // the run did not measure the figures of the statement
 	NotJudged  Word = "not judged"  // the figures do not decide: noise, a missing opponent, a quick run near the limit
 )
 
@@ -102,5 +102,5 @@ type Check struct {
 	Figure      float64 `json:"figure"`
 	Limit       Limit   `json:"-"`
 	Holds       bool    `json:"holds"`
-	Noise       string  `json:"noise,omitempty"` // why the figure does not decide
+	Noise       string  `json:"noise,omitempty"` // reason for which the figure does not decide
 }

@@ -178,7 +178,7 @@ const (
 	a2aShared    = "shared" // in shared memory, for messages that fit
 )
 
-// noContextCache is the reason why UD gains less than in the paper.
+// noContextCache is the cause of a smaller gain of UD than in the paper.
 const noContextCache = "in the paper RC loses because the adapter caches few connection contexts; a software adapter has no such cache (ib-qp-latency), " +
 	"and here the ranks, which share processors, execute the reliability protocol over UD"
 

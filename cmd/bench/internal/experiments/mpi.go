@@ -146,7 +146,7 @@ const claimedAt = 8
 // so that it does not come from a slow one of our own.
 var overTCP = []string{string(mpibench.TCP), overOpenMPI}
 
-// polledTCP is the reason why RDMA in software is not far ahead of TCP on one machine.
+// polledTCP is the cause of a small distance between RDMA in software and TCP on one machine.
 const polledTCP = "on one machine a polled TCP socket costs about as much as the polled UDP socket below RDMA in software; " +
 	"the paper's adapter bypasses the kernel, and its TCP does not"
 

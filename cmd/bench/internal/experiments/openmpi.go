@@ -68,7 +68,7 @@ func openOpenMPI(ctx context.Context, r *run) (o openMPI, err error) {
 	return openMPI{}, nil
 }
 
-// emitAbsentMPI emits why Open MPI is not measured.
+// emitAbsentMPI emits the reason for which Open MPI is not measured.
 func emitAbsentMPI(r *run, reason string) {
 	r.EmitAbsent(overOpenMPI, "%s", reason)
 	r.EmitAbsent(sharedOpenMPI, "%s", reason)

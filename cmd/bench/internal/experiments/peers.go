@@ -96,8 +96,7 @@ func comparePeers(ctx context.Context, r *run) error {
 	return r.measureSizes(ctx, c.measureLatency, c.measureBandwidth)
 }
 
-// emitAbsent emits why the series of a peer are not measured, if it is not selected or not
-// installed.
+// emitAbsent emits the reason if a peer is not selected or not installed, for each of its series.
 func (c *comparison) emitAbsent(peer string, installed bool, packages string, series ...string) {
 	for _, s := range series {
 		switch {

@@ -27,7 +27,7 @@ func (r *run) measurePoint(ctx context.Context, set *seriesSet, at bench.Point) 
 }
 
 // emitSamples emits the samples of a set, of which the first is the baseline of the others, and
-// why opponents failed.
+// the errors of opponents that failed.
 func (r *run) emitSamples(set *seriesSet, at bench.Point, samples []bench.Sample) {
 	r.EmitAgainst(at, samples[0], samples[1:]...)
 	for series, err := range set.failed {

@@ -72,7 +72,7 @@ func drawPanels(panels []*panel) ([]byte, error) {
 	if _, err := c.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	// The text was laid out with Liberation Sans. Add fallbacks for readers who do not have the
+	// The text was laid out with Liberation Sans. Add fallbacks for readers without the
 	// font.
 	return bytes.ReplaceAll(b.Bytes(),
 		[]byte("font-family:Liberation Sans;"),

@@ -229,7 +229,7 @@ func (f figures) scaleLine() string {
 		qps, formatQuantity(memory, measure.Bytes), formatSpeed(among, alone, measure.Microseconds))
 }
 
-// checkLines returns at most room lines, at least one, with what was checked. There is a line
+// checkLines returns at most room lines, at least one, about the checks. There is a line
 // for each failure as long as there is room, otherwise their number.
 func (f figures) checkLines(room int) []string {
 	var failures []string
