@@ -54,10 +54,10 @@ func (f *Fabric) ringSize() int {
 	return (min(max(f.o.Credits*f.o.Eager/2, 2*f.packetSize()), maxRing) + 63) &^ 63
 }
 
-// streamWindow returns the virtual window of FlowNIC in a ring of n bytes. A window must be
-// free beside the longest incomplete packet. It is short of a multiple of the MTU by the
+// streamWindow returns the virtual window of FlowNIC in a ring of n bytes. Two windows must be
+// free beside the longest incomplete packet, of at most n/2. It is short of a multiple of the MTU by the
 // immediate data, so that all datagrams of a message have one length.
-func streamWindow(n int) int { return min(n/8, 16<<10-8) &^ 7 }
+func streamWindow(n int) int { return min(n/4, 16<<10-8) &^ 7 }
 
 // streamReceives returns the number of messages that may be in flight with FlowRDMA, in a
 // ring of n bytes.
