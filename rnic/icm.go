@@ -3,6 +3,8 @@ package rnic
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/rnichook"
@@ -27,6 +29,21 @@ const (
 	icmEntries    = 32
 	maxICMEntries = 4096
 )
+
+// parseICM parses "entries,penalty", such as "32,1us". "off" disables the model.
+func parseICM(s string) (m ICM, err error) {
+	if s == "off" {
+		return ICM{}, nil
+	}
+	entries, penalty, _ := strings.Cut(s, ",")
+	if m.Entries, err = strconv.Atoi(entries); err == nil {
+		m.MissPenalty, err = time.ParseDuration(penalty)
+	}
+	if err != nil || m.Entries < 1 || m.MissPenalty <= 0 {
+		return ICM{}, fmt.Errorf("%.80q is not a number of entries and a penalty, such as 32,1us", s)
+	}
+	return m, nil
+}
 
 // validate returns ErrInvalid for values out of range, or for a model combined
 // with a clock of the caller.

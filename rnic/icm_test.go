@@ -100,3 +100,21 @@ func TestICMOptions(t *testing.T) {
 	_, err := Open(Options{ICM: ICM{MissPenalty: 1}, hooks: rnichook.Hooks{Clock: func() int64 { return 1 }}})
 	require.ErrorContains(t, err, "clock")
 }
+
+// TestICMVariable checks that the environment sets the model of a device without Options.ICM.
+func TestICMVariable(t *testing.T) {
+	for text, want := range map[string]ICM{"": {}, "off": {}, "4,5us": {4, 5 * time.Microsecond}} {
+		t.Setenv(envICM, text)
+		var o Options
+		require.NoError(t, o.applyEnvironment())
+		require.Equal(t, want, o.ICM)
+		o.ICM = ICM{Entries: 7, MissPenalty: time.Nanosecond}
+		require.NoError(t, o.applyEnvironment())
+		require.Equal(t, 7, o.ICM.Entries)
+	}
+	for _, text := range []string{"4", "4,", ",5us", "0,5us", "-1,5us", "4,0s", "4,5", "5us,4", "5000,1us"} {
+		t.Setenv(envICM, text)
+		_, err := Open(Options{})
+		require.ErrorIs(t, err, verbs.ErrInvalid, text)
+	}
+}

@@ -36,6 +36,11 @@ func (o *Options) applyEnvironment() error {
 			return optionError(EnvDebug, err)
 		}
 	}
+	if env := os.Getenv(envICM); env != "" && o.ICM == (ICM{}) {
+		if o.ICM, err = parseICM(env); err != nil {
+			return optionError(envICM, err)
+		}
+	}
 	if o.Logger, err = newLogger(o); err != nil {
 		return optionError(EnvLog, err)
 	}

@@ -15,6 +15,7 @@ const (
 	EnvImpair = "SOFTRNIC_IMPAIR" // faults to inject, as Options.Impair
 	EnvLink   = link.EnvVar       // SOFTRNIC_LINK: accelerations to do without
 	EnvDebug  = "SOFTRNIC_DEBUG"  // debug endpoint, as Options.Debug: "auto"
+	envICM    = "SOFTRNIC_ICM"    // cache of contexts, as Options.ICM: "32,1us", or "off"
 	EnvLog    = "SOFTRNIC_LOG"    // least level to log to stderr: off, error, warn, info, debug
 )
 

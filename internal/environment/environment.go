@@ -33,6 +33,7 @@ var Variables = []Variable{
 	{"SOFTRNIC_ACP_NET", "rc, ud", "transport of ACP"},
 	{"SOFTRNIC_ADDR", "addresses, ranges of ports and prefixes", "addresses of a device"},
 	{"SOFTRNIC_DEBUG", "auto, or an address", "debug endpoint of a device"},
+	{"SOFTRNIC_ICM", "off, or entries and a penalty, such as 32,1us", "cache of contexts of hardware adapters"},
 	{"SOFTRNIC_IMPAIR", "faults, such as loss 1% delay 2ms", "fault injection"},
 	{"SOFTRNIC_LINK", "nogso, nogro, nommsg, portable", "parts of the fast path that are off"},
 	{"SOFTRNIC_LOG", "off, error, warn, info, debug", "log level on standard error"},
