@@ -13,7 +13,7 @@ const (
 	// spinTime is the time that Block polls before it sleeps.
 	spinTime = 50 * time.Microsecond
 
-	// idleInterval is the time without a poll after which a goroutine handles what
+	// idleInterval is the time without a poll after which a goroutine handles packets that
 	// arrives while the program computes.
 	idleInterval = 10 * time.Millisecond
 

@@ -6,7 +6,7 @@
 // A connection to each rank is made on first use, by the higher rank of the two.
 // Packets are written in the calling goroutine, consecutive short ones together. The
 // goroutine that waits for a message polls the sockets, and then sleeps in one system
-// call for all of them (poller, Fabric.Block); so it handles what arrives without a
+// call for all of them (poller, Fabric.Block); so it handles packets without a
 // switch to another goroutine. Where that is not possible, and with SOFTRNIC_LINK=portable,
 // each socket has goroutines that read and write. Messages longer than Options.Eager use
 // a rendezvous, and are sent in packets of that size.

@@ -58,7 +58,7 @@ func (a *acceptor) writeSome(list [][]byte) (n int, err error) {
 func (a *acceptor) awaitWritable(on bool) { a.awaiting = on }
 
 // TestBatch checks that consecutive short packets are written together, behind the first one, and
-// that what the system does not accept follows in order.
+// that bytes that the system does not accept follow in order.
 func TestBatch(t *testing.T) {
 	s := &acceptor{limit: 1 << 20}
 	f := &Fabric{o: Options{Queue: 1 << 20}, flushes: 1, links: make([]*link, 2)}

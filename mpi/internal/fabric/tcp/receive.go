@@ -79,7 +79,7 @@ func (f *Fabric) handleEvents() {
 	}
 }
 
-// handleReadResult handles what receiveFrom has read.
+// handleReadResult handles the result of receiveFrom.
 func (f *Fabric) handleReadResult() {
 	r := f.read
 	if r.l == nil {

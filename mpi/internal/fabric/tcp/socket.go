@@ -24,7 +24,7 @@ type socket interface {
 
 // A poller owns the sockets of all connections, so that the goroutine that waits for a
 // message polls them itself. Without one, as on systems other than Linux, each socket has
-// a goroutine that reads and one that writes what the system did not accept at once.
+// a goroutine that reads and one that writes data that the system did not accept at once.
 type poller interface {
 	// addConn makes the socket of conn one of the poller's, and closes conn.
 	addConn(conn *net.TCPConn, rank int) (socket, error)
