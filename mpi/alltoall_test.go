@@ -257,3 +257,13 @@ func lostOne(t *testing.T, n int, o mpi.Options) {
 		}, nil
 	}))
 }
+
+// TestAlltoallOfNothing checks every algorithm with blocks of no bytes.
+func TestAlltoallOfNothing(t *testing.T) {
+	for _, name := range []string{"bruck", "direct", "pairwise"} {
+		t.Setenv("SOFTRNIC_MPI_COLL", "alltoall="+name)
+		job(t, 3, mpi.Options{NoShared: true}, func(w mpi.World) error {
+			return w.Alltoall(mpi.Bytes(nil), mpi.Bytes(nil))
+		})
+	}
+}

@@ -125,7 +125,7 @@ func alltoallBruck(c *Call, send, recv blocks) error {
 				k += copy(out[k:], at(i))
 			}
 		}
-		c.observeCopies(k/size, k)
+		c.observeCopies(k/max(1, size), k)
 		if err := c.exchange((c.rank+d)%n, out[:k], (c.rank-d+n)%n, in[:k]); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func alltoallBruck(c *Call, send, recv blocks) error {
 				k += copy(at(i), in[k:])
 			}
 		}
-		c.observeCopies(k/size, k)
+		c.observeCopies(k/max(1, size), k)
 	}
 	for i := range n {
 		copy(recv.block((c.rank-i+n)%n), at(i))
