@@ -88,9 +88,8 @@ func (p *Placement) publishLocation(failed error) error {
 
 // sharedNodes returns the nodes with more than one rank.
 func (p *Placement) sharedNodes() map[int]bool {
-	size := p.manager.Size()
-	seen, shared := make([]bool, size), map[int]bool{} // there are at most as many nodes as ranks
-	for r := range size {
+	seen, shared := map[int]bool{}, map[int]bool{}
+	for r := range p.manager.Size() {
 		node := p.manager.Node(r)
 		if seen[node] {
 			shared[node] = true
