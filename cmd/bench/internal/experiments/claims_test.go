@@ -132,7 +132,7 @@ func TestEveryFigure(t *testing.T) {
 // TestPointsAreBounded: a size or a number beyond the range of an experiment is refused with the
 // range.
 func TestPointsAreBounded(t *testing.T) {
-	points := []string{"sizes", "latency", "bandwidth", "payloads", "small", "pings", "qps", "peers", "senders", "ranks", "connections", "slots", "limits", "memory", "lists", "slot-sizes"}
+	points := []string{"sizes", "latency", "bandwidth", "payloads", "small", "pings", "qps", "peers", "senders", "ranks", "connections", "slots", "limits", "rc-limit", "memory", "lists", "slot-sizes"}
 	for _, e := range bench.Default.All() {
 		for _, p := range e.Params {
 			if (p.Kind != bench.Ints && p.Kind != bench.Int) || !slices.Contains(points, p.Name) || strings.HasPrefix(e.Name, "dc-") {

@@ -215,15 +215,18 @@ func TestExperiments(t *testing.T) {
 			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-fast"}},
 		},
 		{
-			name:  "nas-is",
-			set:   bench.Settings{"beside": "nothing", "ranks": "2", "class": "S", "rounds": "2"},
-			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
+			name: "nas-is",
+			set:  bench.Settings{"beside": "nothing", "ranks": "2,4", "class": "S", "rounds": "2", "rc-limit": "2,64"},
+			units: map[string][]string{
+				operations: {"mpi-tcp", "mpi-fast", "mpi-rdma", "mpi-ud"}, onRanks(operations, 4): {"mpi-hybrid"},
+				measure.Bytes: {"mpi-tcp", "mpi-fast", "mpi-rdma", "mpi-ud"}, onRanks(measure.Bytes, 4): {"mpi-hybrid"},
+			},
 		},
 		{
 			name:  "nas-cg",
 			long:  true,
-			set:   bench.Settings{"beside": "nothing", "ranks": "2", "class": "S", "rounds": "2"},
-			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
+			set:   bench.Settings{"beside": "nothing", "ranks": "2", "class": "S", "rounds": "2", "over": "rdma,ud"},
+			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma", "mpi-ud"}},
 		},
 		{
 			name:  "nas-ep",

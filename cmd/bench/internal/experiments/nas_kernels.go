@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
-	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
 	"github.com/softrnic/softrnic/cmd/bench/internal/peers"
@@ -16,20 +15,27 @@ import (
 
 func init() {
 	for _, k := range []nasExperiment{
-		{kernel: "is", subject: "The integer sort", source: "IWARP fig. 8b", class: "A", ranks: "4,16", over: 1.15, four: 1 / 0.85},
-		{kernel: "cg", subject: "The conjugate gradient method", source: "IWARP fig. 8b", class: "A", ranks: "4,16", over: 1.04, four: 1 / 0.96},
+		{kernel: "is", subject: "The integer sort", source: "IWARP fig. 8b", class: "A", ranks: "4,16,32", over: 1.15, four: 1 / 0.85},
+		{kernel: "cg", subject: "The conjugate gradient method", source: "IWARP fig. 8b", class: "A", ranks: "4,16,32", over: 1.04, four: 1 / 0.96},
 		{kernel: "ep", subject: "The embarrassingly parallel kernel", source: bench.Adapter, class: "W", ranks: "1,2,4", even: 1.05},
 	} {
+		nets := overParam("fast,rdma")
+		if k.even == 0 {
+			nets.Default += "," + udWord + "," + hybridWord
+		}
+		nets.Choices = append(nets.Choices, udWord, hybridWord)
+		nets.Doc += ", datagrams, or RC connections to some ranks and datagrams to the others"
 		bench.Register(&bench.Experiment{
 			Name:   "nas-" + k.kernel,
 			Source: k.source,
 			Layer:  bench.LayerMPI,
 			Claims: k.claimList(),
-			Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}},
+			Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}, {Name: "rc-limit", Unit: limitUnit}},
 			Params: []bench.Param{
 				{Name: "ranks", Kind: bench.Ints, Default: k.ranks, Quick: "4", Max: 64, Doc: "ranks, each a process: a power of two"},
 				{Name: "class", Kind: bench.Words, Default: k.class, Quick: "S", Choices: []string{"S", "W", "A", "B", "C"}, OfClaim: true, Doc: "problem size"},
-				overParam("fast,rdma"),
+				nets,
+				rcLimitParam(),
 				{Name: "beside", Kind: bench.Words, Default: "npb", Choices: []string{"npb", "nothing"}, Doc: "other implementation to run: NAS' own programs, such as is.A.x in PATH, with Open MPI over TCP"},
 				{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
 			},
@@ -71,7 +77,7 @@ func (k nasExperiment) claimList() []bench.Statement {
 	four, sixteen := bench.At(4, ranksUnit), bench.At(16, ranksUnit)
 	paper := fmt.Sprintf("%.0f %% faster than MPI over TCP", 100*(k.over-1))
 	const baselines = "16 ranks share the processors of one machine, which is where their time goes"
-	return []bench.Statement{
+	return append([]bench.Statement{
 		{
 			Sentence: fmt.Sprintf("%s of NAS on 16 ranks has at least %.2f times the rate over TCP, over the RDMA fast path.", k.subject, k.over),
 			Paper:    paper, Number: k.over,
@@ -93,7 +99,7 @@ func (k nasExperiment) claimList() []bench.Statement {
 			Compare: bench.All{over(sends, []string{overNPB}, four, bench.AtLeast(1)),
 				over(sends, []string{overNPB}, sixteen, bench.AtLeast(1))},
 		},
-	}
+	}, k.netClaims()...)
 }
 
 // runExperiment measures a kernel. The ranks verify its result.
@@ -111,17 +117,25 @@ func (k nasExperiment) runExperiment(ctx context.Context, r *run) error {
 	r.Plan(len(counts))
 	for _, ranks := range counts {
 		r.Step("class %v on %d ranks", class, ranks)
-		err := rankPoint(ctx, r, ranks, operations, func(all jobs, set *seriesSet) {
-			all.addTo(set, func(j *mpibench.Job) measure.Round { return j.Kernel(k.kernel, class) })
-			if npb != nil {
-				set.addOpponent(overNPB, npbPackages, func(ctx context.Context) (float64, error) { return npb.Mops(ctx, ranks) })
-			}
-		})
-		if err != nil {
+		if err := k.measureRanks(ctx, r, class, ranks, npb); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// measureRanks measures one number of ranks. npb may be nil.
+func (k nasExperiment) measureRanks(ctx context.Context, r *run, class nas.Class, ranks int, npb *peers.NPB) error {
+	point, err := openNASPoint(ctx, r, ranks)
+	defer point.close()
+	if err != nil {
+		return err
+	}
+	return point.measureKernel(ctx, r, k.kernel, class, func(set *seriesSet) {
+		if npb != nil {
+			set.addOpponent(overNPB, npbPackages, func(ctx context.Context) (float64, error) { return npb.Mops(ctx, ranks) })
+		}
+	})
 }
 
 // findNPB returns NAS' own program, or nil if it is not selected or not installed.

@@ -31,5 +31,7 @@ func Example() {
 	// mpi-fast true true <nil>
 	// mpi-rdma true true <nil>
 	// mpi-shared true true <nil>
+	// mpi-ud true true <nil>
+	// mpi-hybrid true true <nil>
 	// mpi-tcp true true <nil>
 }

@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Transport Transport
 	Ranks     int
+	RCLimit   int       // of Hybrid: the maximum number of RC connections of a rank
 	Alltoall  *Alltoall // nil: selected by the table
 	Flow      *Flow     // nil: the default of package mpi
 	Loose     bool      // the processes may run on all CPUs

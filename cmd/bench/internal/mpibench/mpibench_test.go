@@ -37,7 +37,7 @@ func TestRounds(t *testing.T) {
 // TestFailures checks that failures end the job with their cause.
 func TestFailures(t *testing.T) {
 	_, err := mpibench.Open(t.Context(), mpibench.Config{Transport: "pigeon", Ranks: 2})
-	require.ErrorContains(t, err, `unknown transport "pigeon"; known transports: [mpi-fast mpi-fast-messages mpi-rdma mpi-rdma-messages mpi-shared mpi-tcp]`)
+	require.ErrorContains(t, err, `unknown transport "pigeon"; known transports: [mpi-fast mpi-fast-messages mpi-hybrid mpi-rdma mpi-rdma-messages mpi-shared mpi-tcp mpi-ud]`)
 	for want, run := range map[string]func(*mpibench.Job) error{
 		"osu_latency: 3 ranks, want 2": func(j *mpibench.Job) error {
 			_, err := j.Latency(8, 10)(t.Context())

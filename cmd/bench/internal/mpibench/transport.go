@@ -15,6 +15,8 @@ const (
 	Fast   Transport = "mpi-fast"   // RDMA writes into polled memory for short messages
 	RDMA   Transport = "mpi-rdma"   // sends and receives; all transports but TCP use RDMA reads for long messages
 	Shared Transport = "mpi-shared" // RDMA, and shared memory for short collective calls: MPI's default
+	UD     Transport = "mpi-ud"     // datagrams over one queue pair; as Hybrid, without shared memory
+	Hybrid Transport = "mpi-hybrid" // RDMA to Config.RCLimit ranks, UD to the others
 	TCP    Transport = "mpi-tcp"
 )
 
@@ -25,7 +27,7 @@ const (
 )
 
 // Transports returns the transports of messages.
-func Transports() []Transport { return []Transport{Fast, RDMA, Shared, TCP} }
+func Transports() []Transport { return []Transport{Fast, RDMA, Shared, UD, Hybrid, TCP} }
 
 // WindowTransports returns the transports that differ in operations on windows.
 func WindowTransports() []Transport { return []Transport{RDMA, FastMessages, RDMAMessages, TCP} }
@@ -37,6 +39,10 @@ func (c Transport) mpiOptions() (o mpi.Options, ok bool) {
 	case Fast, FastMessages:
 		o.RDMA = mpi.RDMAOptions{Fast: true}
 	case RDMA, RDMAMessages, Shared:
+	case UD:
+		o.Net = mpi.UD
+	case Hybrid:
+		o.Net = mpi.Hybrid
 	case TCP:
 		o.Net = mpi.TCP
 	default:

@@ -73,6 +73,7 @@ func init() {
 		if !ok {
 			return fmt.Errorf("mpibench: unknown transport %q", c.Transport)
 		}
+		o.RCLimit = c.RCLimit
 		if c.Alltoall != nil {
 			c.Alltoall.applyTo(&o)
 		}
