@@ -13,6 +13,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/onesided"
+	"github.com/softrnic/softrnic/mpi/internal/partitioned"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/pt2pt"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
@@ -39,6 +40,9 @@ var (
 	ErrFreed     = comm.ErrFreed
 	ErrRequest   = collective.ErrRequest // MPI_ERR_REQUEST
 	ErrMismatch  = deadlock.ErrMismatch  // the ranks make different collective calls
+
+	ErrPartition     = partitioned.ErrPartition     // partition out of range, or ready twice
+	ErrPartitionSize = partitioned.ErrPartitionSize // a partitioned send and its receive differ in size
 
 	ErrWin    = onesided.ErrWin    // MPI_ERR_WIN
 	ErrEpoch  = onesided.ErrEpoch  // MPI_ERR_RMA_SYNC

@@ -140,6 +140,49 @@ func ExampleComm_SendInit() {
 	// [1 1 1 1 2 2 2 2 2 2 2 2 3 3 3 3]
 }
 
+// A rank sends a row in four partitions, as they become ready. The other receives it in two halves and
+// adds up the second one while the first one is on its way.
+func ExampleComm_PsendInit() {
+	_ = mpitest.Run(2, func(w mpi.World) error {
+		row := make([]int64, 8)
+		if w.Rank() == 0 {
+			s, err := w.PsendInit(mpi.Of(row), 4, 1, 0)
+			if err != nil {
+				return err
+			}
+			if err := s.Start(); err != nil {
+				return err
+			}
+			for p := 3; p >= 0; p-- {
+				row[2*p], row[2*p+1] = int64(p), int64(p)
+				if err := s.Pready(p); err != nil {
+					return err
+				}
+			}
+			_, err = s.Wait()
+			return err
+		}
+		r, err := w.PrecvInit(mpi.Of(row), 2, 0, 0)
+		if err != nil {
+			return err
+		}
+		if err := r.Start(); err != nil {
+			return err
+		}
+		for half := false; !half; {
+			if half, err = r.Parrived(1); err != nil {
+				return err
+			}
+		}
+		sum := row[4] + row[5] + row[6] + row[7]
+		_, err = r.Wait()
+		fmt.Println(sum, row)
+		return err
+	})
+	// Output:
+	// 10 [0 0 1 1 2 2 3 3]
+}
+
 // A column of a matrix is sent from its place in memory and received into a slice.
 func ExampleComm_Send() {
 	_ = mpitest.Run(2, func(w mpi.World) error {

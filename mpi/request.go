@@ -10,7 +10,7 @@ import (
 
 // Request is a communication in progress (MPI_Request). The program must not touch its buffer,
 // or of a send not write to it, until Wait or Test has returned that it is done. A Request may
-// be used by one goroutine at a time.
+// be used by one goroutine at a time, except by Pready, PreadyRange, PreadyList and Parrived.
 //
 // The nil pointer is the null request (MPI_REQUEST_NULL). It is done, with the empty status:
 // source AnySource, tag AnyTag and 0 bytes.

@@ -74,8 +74,8 @@ var allowedImports = map[string][]string{
 	"datacutter":             {},
 	"mpi/internal/datatype":  {},
 	"mpi/internal/coll":      {"internal/spelling", "mpi/internal/deadlock"},
-	"mpi":                    {"internal/vtime", "internal/adapter", "internal/counters", "internal/environment", "internal/rankaddr", "verbs", "mpi/pmi", "mpi/internal/coll", "mpi/internal/collective", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/detector", "mpi/internal/engine", "mpi/internal/fabric", "mpi/internal/match", "mpi/internal/membership", "mpi/internal/onesided", "mpi/internal/protocol", "mpi/internal/pt2pt", "mpi/internal/rma", "mpi/internal/topology"},
-	"mpi/internal/pt2pt":     {"mpi/internal/collective", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/engine", "mpi/internal/match", "mpi/internal/onesided", "mpi/internal/protocol"},
+	"mpi":                    {"internal/vtime", "internal/adapter", "internal/counters", "internal/environment", "internal/rankaddr", "verbs", "mpi/pmi", "mpi/internal/coll", "mpi/internal/collective", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/detector", "mpi/internal/engine", "mpi/internal/fabric", "mpi/internal/match", "mpi/internal/membership", "mpi/internal/onesided", "mpi/internal/partitioned", "mpi/internal/protocol", "mpi/internal/pt2pt", "mpi/internal/rma", "mpi/internal/topology"},
+	"mpi/internal/pt2pt":     {"mpi/internal/collective", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/engine", "mpi/internal/match", "mpi/internal/onesided", "mpi/internal/partitioned", "mpi/internal/protocol"},
 	"mpi/internal/comm":      {"mpi/internal/engine", "mpi/internal/match"},
 	"mpi/internal/onesided":  {"mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma"},
 	"mpi/internal/rma":       {"mpi/internal/datatype"},
@@ -102,9 +102,10 @@ var allowedImports = map[string][]string{
 	"cmd/bench":              {"internal/cluster", "internal/vtime", "cmd/internal", "internal/pmi", "internal/hostaddr", "internal/environment", "internal/link", "internal/sched", "verbs", "wire", "rnic", "qp", "rdm", "sdp", "datacutter", "mpi", "acp", "internal/spelling"},
 	"internal/debug":         {},
 
-	"mpi/internal/membership": {"internal/vtime", "mpi/pmi", "mpi/internal/collective", "mpi/internal/deadlock", "mpi/internal/detector", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/onesided", "mpi/internal/placement", "mpi/internal/protocol"},
-	"mpi/internal/collective": {"internal/vtime", "internal/sched", "verbs", "mpi/internal/coll", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/shm", "mpi/internal/topology"},
-	"mpi/internal/topology":   {"mpi/internal/comm"},
+	"mpi/internal/membership":  {"internal/vtime", "mpi/pmi", "mpi/internal/collective", "mpi/internal/deadlock", "mpi/internal/detector", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/onesided", "mpi/internal/partitioned", "mpi/internal/placement", "mpi/internal/protocol"},
+	"mpi/internal/collective":  {"internal/vtime", "internal/sched", "verbs", "mpi/internal/coll", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/shm", "mpi/internal/topology"},
+	"mpi/internal/topology":    {"mpi/internal/comm"},
+	"mpi/internal/partitioned": {"mpi/internal/collective", "mpi/internal/comm", "mpi/internal/datatype", "mpi/internal/deadlock", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol"},
 }
 
 // Cores are deterministic: they have no I/O, locks, goroutines, clocks and random

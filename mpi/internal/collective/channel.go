@@ -42,6 +42,9 @@ type rdmaChannel struct {
 	broken   error // first failed call: the ranks may know different buffers since
 }
 
+// maxChannelID is the greatest id. Other notifications have the bit above.
+const maxChannelID = 1<<31 - 1
+
 // rdmaChannels are the channels of a rank by id. The engine's lock guards them.
 type rdmaChannels struct {
 	all    map[uint32]*rdmaChannel
@@ -84,7 +87,7 @@ func (chs *rdmaChannels) newChannel(c *comm.Comm) *rdmaChannel {
 			chs.all = map[uint32]*rdmaChannel{}
 		}
 		for l.id == 0 || chs.all[l.id] != nil {
-			chs.lastID++
+			chs.lastID = (chs.lastID + 1) & maxChannelID
 			l.id = chs.lastID
 		}
 		chs.all[l.id] = l

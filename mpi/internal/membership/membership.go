@@ -27,6 +27,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/onesided"
+	"github.com/softrnic/softrnic/mpi/internal/partitioned"
 	"github.com/softrnic/softrnic/mpi/internal/placement"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/pmi"
@@ -49,13 +50,14 @@ type Config struct {
 
 // A Membership is the state of a rank in a job.
 type Membership struct {
-	Engine    *engine.Engine
-	Manager   pmi.Manager
-	Placement *placement.Placement
-	Calls     *collective.Job
-	Windows   *onesided.Table
-	Detector  *detector.Detector
-	Ended     atomic.Bool // the rank leaves the job, or has left it
+	Engine      *engine.Engine
+	Manager     pmi.Manager
+	Placement   *placement.Placement
+	Calls       *collective.Job
+	Windows     *onesided.Table
+	Partitioned *partitioned.Table
+	Detector    *detector.Detector
+	Ended       atomic.Bool // the rank leaves the job, or has left it
 
 	Adapter io.Closer // nil if there is none
 	giveUp  time.Duration
@@ -82,11 +84,12 @@ func Join(ctx context.Context, c Config) (*Membership, error) {
 	}
 	c.Detector.Engine = m.Engine
 	m.Windows = onesided.NewTable(onesided.Config{Engine: m.Engine, Direct: c.Direct})
+	m.Partitioned = partitioned.NewTable(m.Engine)
 	m.Detector = detector.New(c.Detector)
 	m.Calls = collective.NewJob(m.Engine, m.Detector, c.Calls)
 	m.Detector.AttachCalls(m.Calls)
 	m.Engine.Do(func(core *protocol.Core) { // before the fence: packets of others may arrive right after it
-		core.OnNotify, core.RankName = m.Calls.HandleNotify, m.Placement.DescribeRank
+		core.OnNotify, core.RankName = m.handleNotify, m.Placement.DescribeRank
 		core.Handler, core.OnPeerFailed, core.OnSignature = m.handleActive, m.onRankLost, m.Calls.CompareMessage
 	})
 	if size > 1 {
@@ -98,11 +101,23 @@ func Join(ctx context.Context, c Config) (*Membership, error) {
 	return m, nil
 }
 
+// handleNotify implements protocol.Core.OnNotify: a partition, or an RDMA write of a collective call,
+// has arrived.
+func (m *Membership) handleNotify(from int, notice uint32) error {
+	if notice&partitioned.NoticeFlag != 0 {
+		return m.Partitioned.HandleNotify(from, notice)
+	}
+	return m.Calls.HandleNotify(from, notice)
+}
+
 // handleActive implements protocol.Core.Handler: it dispatches active messages to the deadlock
-// detector and to the windows.
+// detector, to the partitioned messages and to the windows.
 func (m *Membership) handleActive(from int, h *envelope.Header, payload []byte) error {
-	if h.Context == deadlock.PacketContext {
+	switch h.Context {
+	case deadlock.PacketContext:
 		return m.Detector.HandlePacket(from, h, payload)
+	case partitioned.PacketContext:
+		return m.Partitioned.HandlePacket(from, h, payload)
 	}
 	return m.Windows.HandlePacket(from, h, payload)
 }
@@ -111,6 +126,7 @@ func (m *Membership) handleActive(from int, h *envelope.Header, payload []byte) 
 func (m *Membership) onRankLost(rank int) {
 	m.Detector.HandleRankLost(rank)
 	m.Windows.OnRankLost(rank)
+	m.Partitioned.OnRankLost(rank)
 }
 
 // Close stops the goroutines and closes the fabric and the adapter.
@@ -120,6 +136,7 @@ func (m *Membership) Close(ctx context.Context) (err error) {
 		if m.Detector != nil {
 			m.Detector.Stop()
 			m.Windows.Stop()
+			m.Partitioned.Stop()
 		}
 		err = m.Engine.Close(ctx)
 	}

@@ -23,6 +23,9 @@ var sendStages = map[protocol.Stage]string{protocol.Unsent: "send queue full", p
 // DescribeWait describes the wait for the request. It implements deadlock.Describer.
 func (r *Request) DescribeWait() deadlock.Call {
 	c, p := r.comm, &r.p
+	if r.partitioned != nil && !r.neverStarted {
+		return r.partitioned.describeWait()
+	}
 	d := deadlock.Call{What: r.op, Comm: c.Name()}
 	d.For, d.Any = r.pendingRanks()
 	if r.rmaResult != nil && len(d.For) > 0 {
@@ -55,6 +58,8 @@ func (r *Request) pendingRanks() (ranks []int, any bool) {
 	switch {
 	case r.neverStarted || r.background != nil || r.rmaResult != nil && r.rmaResult.Done:
 		return nil, false
+	case r.partitioned != nil:
+		return r.partitioned.describeWait().For, false
 	case r.rmaResult != nil:
 		return []int{r.comm.WorldRank(r.rmaResult.Target)}, false
 	case r.op != opReceive:

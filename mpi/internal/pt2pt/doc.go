@@ -29,6 +29,7 @@
 // engine; the result of a receive unpacks its payload (payload.go). A persistent request
 // (persistent.go) starts its send or receive anew. A probe (probe.go) looks for a message in the
 // protocol's queue. A request may also stand for a collective call of package collective or a
-// one-sided operation of package onesided (call.go). describe.go describes requests and probes that
+// one-sided operation of package onesided (call.go), or a message of package partitioned
+// (partitioned.go). describe.go describes requests and probes that
 // a program waits for, or polls, for the deadlock detector.
 package pt2pt

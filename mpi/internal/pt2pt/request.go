@@ -25,6 +25,7 @@ type Request struct {
 	neverStarted bool                   // peer is ProcNull, or the request failed before it started
 	background   *collective.Background // collective call, or nil
 	rmaResult    *onesided.Result       // of a one-sided operation, or nil
+	partitioned  *partitionedMessage    // of a partitioned message, or nil
 	err          error                  // error before the start
 
 	pollRound uint64 // last round in which it was tested, of engine.PollStats
@@ -68,6 +69,8 @@ func (r *Request) Ready() bool {
 		return r.background.IsDone()
 	case r.rmaResult != nil:
 		return r.rmaResult.Done
+	case r.partitioned != nil:
+		return r.partitioned.isReady()
 	}
 	return r.p.Done
 }
@@ -106,7 +109,7 @@ func (r *Request) Test() (Status, bool, error) {
 // Cancel cancels a receive that has not matched a message and reports whether it did; Wait then
 // returns protocol.ErrCanceled. Sends cannot be canceled.
 func (r *Request) Cancel() bool {
-	if r.isInactive() || r.neverStarted {
+	if r.isInactive() || r.neverStarted || r.partitioned != nil {
 		return false
 	}
 	canceled := false
@@ -134,6 +137,8 @@ func (r *Request) takeResult() (Status, error) {
 		return Status{}, r.err
 	case r.neverStarted:
 		return nullStatus, nil
+	case r.partitioned != nil:
+		return r.takePartitions()
 	case x == nil:
 		return r.takeMessage()
 	case x.Err != nil:
@@ -166,6 +171,8 @@ func (r *Request) takeMessage() (Status, error) {
 func (r *Request) describePeer() string {
 	e := r.p.Envelope
 	switch {
+	case r.partitioned != nil:
+		return r.partitioned.peer
 	case r.op == opReceive:
 		return fmt.Sprintf("from %s, tag %s", comm.DescribeNumber(r.comm.LocalRank(int(e.Source))), comm.DescribeNumber(int(e.Tag)))
 	case r.background != nil || r.rmaResult != nil:
