@@ -37,6 +37,8 @@ type Param struct {
 	Max     int      `json:"max,omitempty"`      // of Int and Ints; 0: 2^31-1
 	OfClaim bool     `json:"of_claim,omitempty"` // the statements are about the default; with another value they are not judged
 	Doc     string   `json:"doc"`
+
+	Check func(word string) error `json:"-"` // of Words: syntax of a word, unless it is nil
 }
 
 // parseValue returns the value as int, []int, float64, time.Duration, []time.Duration or
@@ -71,6 +73,9 @@ func (p Param) parseValue(s string) (any, error) {
 func (p Param) parseWord(s string) (string, error) {
 	if len(p.Choices) > 0 && !slices.Contains(p.Choices, s) {
 		return "", fmt.Errorf("invalid word %q, want one of %s%s", s, strings.Join(p.Choices, ", "), spelling.Hint(s, p.Choices...))
+	}
+	if p.Check != nil {
+		return s, p.Check(s)
 	}
 	return s, nil
 }

@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
@@ -17,11 +18,12 @@ type a2aVariant struct {
 }
 
 // a2aParams returns the parameters of a2aSizes.
-func a2aParams(ranks, sizes bench.Param) []bench.Param {
+func a2aParams(ranks, sizes bench.Param, icm string) []bench.Param {
 	ranks.Name, ranks.Min, ranks.Max, ranks.Doc = "ranks", 2, 64, "ranks, each a process"
 	sizes.Name, sizes.Kind, sizes.Min, sizes.Max, sizes.Doc = "sizes", bench.Ints, 1, 1<<20, "bytes that a rank sends to each other rank"
 	return []bench.Param{
 		ranks, sizes,
+		icmParam(icm, "off,"+icmSmall),
 		besideOpenMPI(),
 		{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
 		{Name: "iters", Kind: bench.Int, Default: "40", Quick: "20", Doc: "calls in a round"},
@@ -34,10 +36,11 @@ type a2aJobs []struct {
 	job *mpibench.Job
 }
 
-// openA2A opens a job for each variant. The caller must close them, also after an error.
-func openA2A(ctx context.Context, ranks int, variants []a2aVariant) (all a2aJobs, err error) {
+// openA2A opens a job for each variant, with the given value of SOFTRNIC_ICM. The caller must close
+// them, also after an error.
+func openA2A(ctx context.Context, ranks int, icm string, variants []a2aVariant) (all a2aJobs, err error) {
 	for _, s := range variants {
-		job, err := mpibench.Open(ctx, mpibench.Config{Transport: mpibench.RDMA, Ranks: ranks, Alltoall: &s.how})
+		job, err := mpibench.Open(ctx, mpibench.Config{Transport: mpibench.RDMA, Ranks: ranks, Alltoall: &s.how, ICM: icm})
 		if err != nil {
 			return all, fmt.Errorf("%d ranks, %s: %w", ranks, s.series, err)
 		}
@@ -55,17 +58,14 @@ func (all a2aJobs) close() {
 	}
 }
 
-// addTo adds all jobs to l.
-func (all a2aJobs) addTo(l *seriesSet, size, iters int) {
-	for _, s := range all {
-		l.addSeries(s.series, s.job.Collective("Alltoall", size, iters))
-	}
-}
-
 // usOnRanks returns the unit of a time on the given number of ranks.
 func usOnRanks(ranks int) string { return fmt.Sprintf("%s on %d ranks", measure.Microseconds, ranks) }
 
-// a2aSizes measures variants on the given number of ranks, of which the first is the baseline.
+// a2aSteps returns the number of steps of a2aSizes.
+func (r *run) a2aSteps() int { return 1 + len(r.Ints("sizes"))*len(r.Words("icm")) }
+
+// a2aSizes measures variants on the given number of ranks, of which the first is the baseline,
+// with each model of the context cache. Those that no model slows down are measured without.
 func a2aSizes(ctx context.Context, r *run, ranks int, variants []a2aVariant) error {
 	r.Step("%d ranks", ranks)
 	other, err := openOpenMPI(ctx, r)
@@ -73,17 +73,12 @@ func a2aSizes(ctx context.Context, r *run, ranks int, variants []a2aVariant) err
 		return err
 	}
 	defer other.close()
-	all, err := openA2A(ctx, ranks, variants)
-	defer all.close()
-	if err != nil {
-		return err
-	}
-	for _, size := range r.Ints("sizes") {
-		r.Step("%d B on %d ranks", size, ranks)
-		var set seriesSet
-		all.addTo(&set, size, r.Int("iters"))
-		other.addTo(&set, ranks, "alltoall", size, r.Int("iters"))
-		if _, err := r.measurePoint(ctx, &set, atSize(size, usOnRanks(ranks))); err != nil {
+	for _, c := range r.contextCaches() {
+		measured := variants
+		if c.word != icmOff {
+			measured = slices.DeleteFunc(slices.Clone(variants), func(s a2aVariant) bool { return s.series == a2aTable || s.series == a2aShared })
+		}
+		if err := a2aModel(ctx, r, ranks, c, measured, other); err != nil {
 			return err
 		}
 	}
@@ -98,7 +93,7 @@ func init() {
 		Claims: a2aRDMAClaims(),
 		Axes:   []bench.Axis{{Name: "block size", Unit: measure.Bytes}},
 		Params: a2aParams(bench.Param{Kind: bench.Int, Default: "32", Quick: "8"},
-			bench.Param{Default: "64,256,1KiB,4KiB,16KiB,64KiB", Quick: "1KiB,16KiB"}),
+			bench.Param{Default: "64,256,1KiB,4KiB,16KiB,64KiB", Quick: "1KiB,16KiB"}, "off,"+icmPaper),
 		Run: runFunc(a2aRDMA),
 	})
 }
@@ -123,22 +118,33 @@ func a2aOver(of, over string, ranks int, at bench.Points, limit bench.Limit) ben
 }
 
 func a2aRDMAClaims() (claims []bench.Statement) {
-	for _, c := range []struct {
-		name string
-		at   bench.Points
-	}{{"up to 256 B", smallBlocks}, {"above 256 B and up to 4 KiB", mediumBlocks}, {"above 4 KiB and up to 64 KiB", largeBlocks}} {
+	const sameCosts = "the adapter's own copy in software is the same for both, and a write with immediate data costs as much processor time as a send"
+	for _, model := range []struct{ word, because string }{
+		{icmOff, sameCosts},
+		{icmPaper, sameCosts + ", and looks up the same contexts"},
+	} {
+		over := func(of, over string, ranks int, at bench.Points, limit bench.Limit) bench.Comparison {
+			return a2aOver(withICM(of, model.word), withICM(over, model.word), ranks, at, limit)
+		}
+		for _, c := range []struct {
+			name string
+			at   bench.Points
+		}{{"up to 256 B", smallBlocks}, {"above 256 B and up to 4 KiB", mediumBlocks}, {"above 4 KiB and up to 64 KiB", largeBlocks}} {
+			claims = append(claims, bench.Statement{
+				Sentence: withModel(model.word, fmt.Sprintf("An alltoall on 32 ranks of blocks %s by RDMA writes into the receive buffers takes at most 0.62 times as long as one that copies from a shared receive queue.", c.name)),
+				Paper:    "38 % better on 32 nodes", Number: 0.62,
+				Compare: over(a2aWrites, a2aDirect, paperRanks, c.at, bench.AtMost(0.62)),
+				Because: model.because,
+			})
+		}
 		claims = append(claims, bench.Statement{
-			Sentence: fmt.Sprintf("An alltoall on 32 ranks of blocks %s by RDMA writes into the receive buffers takes at most 0.62 times as long as one that copies from a shared receive queue.", c.name),
-			Paper:    "38 % better on 32 nodes", Number: 0.62,
-			Compare: a2aOver(a2aWrites, a2aDirect, paperRanks, c.at, bench.AtMost(0.62)),
-			Because: "the adapter's own copy in software is the same for both, and a write with immediate data costs as much processor time as a send",
+			Sentence: withModel(model.word, "On 61 ranks an alltoall of blocks up to 4 KiB by RDMA writes takes at most 0.67 times as long."),
+			Paper:    "over 33 % for small to medium messages on more nodes", Number: 0.67,
+			Compare: over(a2aWrites, a2aDirect, 61, bench.Between(1, 4<<10, measure.Bytes), bench.AtMost(0.67)),
+			Because: model.because,
 		})
 	}
 	return append(claims, bench.Statement{
-		Sentence: "On 61 ranks an alltoall of blocks up to 4 KiB by RDMA writes takes at most 0.67 times as long.",
-		Paper:    "over 33 % for small to medium messages on more nodes", Number: 0.67,
-		Compare: a2aOver(a2aWrites, a2aDirect, 61, bench.Between(1, 4<<10, measure.Bytes), bench.AtMost(0.67)),
-	}, bench.Statement{
 		Source:   "RCUD sec. 5.1.1",
 		Sentence: "Zero-copy by sends with RTS and RTR takes longer than copying, for all sizes.",
 		Paper:    "not a good idea",
@@ -148,7 +154,7 @@ func a2aRDMAClaims() (claims []bench.Statement) {
 
 func a2aRDMA(ctx context.Context, r *run) error {
 	ranks := r.Int("ranks")
-	r.Plan(1 + len(r.Ints("sizes")))
+	r.Plan(r.a2aSteps())
 	variants := []a2aVariant{
 		{a2aDirect, mpibench.Alltoall{Algorithm: "direct"}},
 		{a2aWrites, mpibench.Alltoall{Algorithm: "rdma"}},
@@ -164,8 +170,8 @@ func init() {
 		Layer:  bench.LayerMPI,
 		Claims: a2aUDClaims(),
 		Axes:   []bench.Axis{{Name: "block size", Unit: measure.Bytes}},
-		Params: a2aParams(bench.Param{Kind: bench.Ints, Default: "16,32,61", Quick: "8"},
-			bench.Param{Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "64,4KiB"}),
+		Params: a2aParams(bench.Param{Kind: bench.Ints, Default: "8,16,32,61", Quick: "8"},
+			bench.Param{Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "64,4KiB"}, "off,"+icmSmall+","+icmPaper),
 		Run: runFunc(a2aUD),
 	})
 }
@@ -182,24 +188,44 @@ const (
 const noContextCache = "in the paper RC loses because the adapter caches few connection contexts; a software adapter has no such cache (ib-qp-latency), " +
 	"and here the ranks, which share processors, execute the reliability protocol over UD"
 
+// fewConnections is the cause of a gain over Bruck's algorithm that a model of the cache does not
+// bring.
+const fewConnections = "Bruck's algorithm uses 2 log2(n) connections, whose contexts 16 entries hold, " +
+	"and its copies, which the simulation of the paper's nodes needs for this gain (sim-a2a), are cheap here"
+
+// a2aModelClaims returns the statements about UD on a number of ranks with a model of the context
+// cache, with the causes of refutations.
+func a2aModelClaims(ranks int, icm, bruck, rc string) []bench.Statement {
+	over := func(over string, at bench.Points, limit bench.Limit) bench.Comparison {
+		return a2aOver(withICM(a2aDatagrams, icm), withICM(over, icm), ranks, at, limit)
+	}
+	return []bench.Statement{
+		{
+			Sentence: withModel(icm, fmt.Sprintf("On %d ranks an alltoall of blocks up to 256 B by the direct algorithm over UD takes at most 0.64 times as long as by Bruck's algorithm.", ranks)),
+			Paper:    "36 to 38 % better than Bruck for small messages", Number: 0.64,
+			Compare: over(a2aBruck, smallBlocks, bench.AtMost(0.64)), Because: bruck,
+		},
+		{
+			Sentence: withModel(icm, fmt.Sprintf("On %d ranks direct over UD takes at most 0.6 times as long as direct over RC.", ranks)),
+			Paper:    "up to two times better than direct over RC", Number: 0.5,
+			Compare: over(a2aDirect, smallBlocks, bench.AtMost(0.6)), Because: rc,
+		},
+		{
+			Sentence: withModel(icm, fmt.Sprintf("On %d ranks blocks above 4 KiB take longer over UD than over RC.", ranks)),
+			Paper:    "with increasing size RC becomes better than UD",
+			Compare:  over(a2aDirect, largeBlocks, bench.AtLeast(1)),
+		},
+	}
+}
+
 func a2aUDClaims() (claims []bench.Statement) {
-	for _, ranks := range []int{paperRanks, 61} {
-		claims = append(claims,
-			bench.Statement{
-				Sentence: fmt.Sprintf("On %d ranks an alltoall of blocks up to 256 B by the direct algorithm over UD takes at most 0.64 times as long as by Bruck's algorithm.", ranks),
-				Paper:    "36 to 38 % better than Bruck for small messages", Number: 0.64,
-				Compare: a2aOver(a2aDatagrams, a2aBruck, ranks, smallBlocks, bench.AtMost(0.64)), Because: noContextCache,
-			},
-			bench.Statement{
-				Sentence: fmt.Sprintf("On %d ranks it takes at most 0.6 times as long as direct over RC.", ranks),
-				Paper:    "up to two times better than direct over RC", Number: 0.5,
-				Compare: a2aOver(a2aDatagrams, a2aDirect, ranks, smallBlocks, bench.AtMost(0.6)), Because: noContextCache,
-			},
-			bench.Statement{
-				Sentence: fmt.Sprintf("On %d ranks blocks above 4 KiB take longer over UD than over RC.", ranks),
-				Paper:    "with increasing size RC becomes better than UD",
-				Compare:  a2aOver(a2aDatagrams, a2aDirect, ranks, largeBlocks, bench.AtLeast(1)),
-			})
+	for _, ranks := range []int{8, paperRanks, 61} {
+		claims = append(claims, a2aModelClaims(ranks, icmOff, noContextCache, noContextCache)...)
+		if ranks == 8 {
+			claims = append(claims, a2aModelClaims(ranks, icmSmall, "", "")...)
+			continue
+		}
+		claims = append(claims, a2aModelClaims(ranks, icmPaper, fewConnections, "")...)
 	}
 	for _, ranks := range []int{16, paperRanks, 61} {
 		claims = append(claims, bench.Statement{
@@ -227,7 +253,7 @@ func a2aUD(ctx context.Context, r *run) error {
 		{a2aTable, mpibench.Alltoall{}},
 		{a2aShared, mpibench.Alltoall{Shared: true}},
 	}
-	r.Plan(len(r.Ints("ranks")) * (1 + len(r.Ints("sizes"))))
+	r.Plan(len(r.Ints("ranks")) * r.a2aSteps())
 	for _, ranks := range r.Ints("ranks") {
 		if err := a2aSizes(ctx, r, ranks, variants); err != nil {
 			return err

@@ -237,22 +237,26 @@ func TestExperiments(t *testing.T) {
 		{
 			name:  "a2a-rdma",
 			long:  true,
-			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "100", "iters": "3", "rounds": "2"},
-			units: map[string][]string{"us on 3 ranks": {"direct-srq", "rdma", "rtsrtr"}},
+			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "100", "iters": "3", "rounds": "2", "icm": "off,2:1us"},
+			units: map[string][]string{"us on 3 ranks": {"direct-srq", "rdma", "rtsrtr", "direct-srq-icm-2:1us", "rdma-icm-2:1us"}},
 		},
 		{
-			name:  "a2a-ud",
-			long:  true,
-			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "64", "iters": "3", "rounds": "2"},
-			units: map[string][]string{"us on 3 ranks": {"direct-srq", "direct-ud", "bruck", "table", "shared"}},
+			name: "a2a-ud",
+			long: true,
+			set:  bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "64", "iters": "3", "rounds": "2", "icm": "2:50%,off"},
+			units: map[string][]string{
+				"us on 3 ranks": {"direct-srq", "direct-ud", "bruck", "table", "shared", "direct-srq-icm-2:50%", "direct-ud-icm-2:50%", "bruck-icm-2:50%"},
+				"us a miss":     {"penalty-icm-2:50%"},
+			},
 		},
 		{
 			name: "a2a-hybrid",
 			long: true,
 			set:  bench.Settings{"ranks": "3", "limits": "1,2,3", "size": "100", "memory": "2,3", "iters": "3", "rounds": "2"},
 			units: map[string][]string{
-				measure.Microseconds: {"hybrid"},
-				measure.Bytes:        {"memory-per-rank", "memory-per-rank-ud", "memory-per-rank-rc"},
+				measure.Microseconds: {"hybrid", "hybrid-icm-4:50%"},
+				measure.Bytes: {"memory-per-rank", "memory-per-rank-ud-idle", "memory-per-rank-rc-idle", "memory-per-rank-ud-byte",
+					"memory-per-rank-rc-byte", "memory-per-rank-ud-flood", "memory-per-rank-rc-flood"},
 			},
 		},
 		// ACP, and the verbs operations on which channels are built.
@@ -413,4 +417,21 @@ func TestWindowsFor(t *testing.T) {
 	require.Equal(t, 781, windowsFor(64, 50*time.Millisecond))
 	require.Equal(t, 23, windowsFor(64<<10, 50*time.Millisecond))
 	require.Equal(t, 1, windowsFor(4<<20, time.Millisecond))
+}
+
+// TestICMWords: the parameter icm refuses words that are no model, with the range.
+func TestICMWords(t *testing.T) {
+	found, err := bench.Default.Find("a2a-ud")
+	require.NoError(t, err)
+	for word, want := range map[string]string{
+		"on":        `"on" is not off or 1 to 4096 entries and a penalty, such as 16:500ns or 16:50%`,
+		"5000:1us":  `"5000:1us" is not off or 1 to 4096 entries and a penalty`,
+		"16:0s":     `"16:0s": penalty "0s" out of range (0, 1s]`,
+		"16":        `"16": penalty "" out of range (0, 1s]`,
+		"16:1001%":  `"16:1001%": penalty "1001%" out of range (0%, 1000%]`,
+		"off,16:x%": `penalty "x%" out of range`,
+	} {
+		require.ErrorContains(t, bench.CheckSettings(found, bench.Settings{"icm": word}), want)
+	}
+	require.NoError(t, bench.CheckSettings(found, bench.Settings{"icm": "off,16:500ns,4:20%,8:5us"}))
 }

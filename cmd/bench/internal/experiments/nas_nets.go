@@ -129,7 +129,7 @@ func (p nasPoint) measureKernel(ctx context.Context, r *run, kernel string, clas
 	first, behind := len(p.all), len(p.all)+len(p.hybrid)
 	r.emitSamples(&set, bench.Point{X: float64(p.ranks), XUnit: ranksUnit, YUnit: operations}, slices.Concat(samples[:first], samples[behind:]))
 	for i, job := range slices.Concat(p.all, p.hybrid) {
-		memory, err := job.Memory(ctx)
+		memory, err := job.Memory(ctx, mpibench.OneByte)
 		if err != nil {
 			return err
 		}

@@ -30,10 +30,23 @@ type Memory struct {
 	Connections float64 // open connections
 }
 
-// Memory returns the average over the ranks, after an Alltoall in which all ranks communicate
-// with each other.
-func (j *Job) Memory(ctx context.Context) (mean Memory, err error) {
-	ranks, err := proc.Call[request, reply](ctx, j.Group, request{Memory: true})
+// Traffic is the communication before a measurement of memory.
+type Traffic string
+
+const (
+	Idle    Traffic = "idle"  // none
+	OneByte Traffic = "byte"  // all ranks exchange a byte with each other
+	Flood   Traffic = "flood" // each rank sends floodMessages messages of floodBytes to all others, which receive later
+)
+
+const (
+	floodMessages = 16
+	floodBytes    = 4 << 10
+)
+
+// Memory returns the average over the ranks after the given traffic.
+func (j *Job) Memory(ctx context.Context, after Traffic) (mean Memory, err error) {
+	ranks, err := proc.Call[request, reply](ctx, j.Group, request{Memory: after})
 	if err != nil {
 		return Memory{}, fmt.Errorf("%s: %w", j.Transport, err)
 	}
@@ -44,15 +57,59 @@ func (j *Job) Memory(ctx context.Context) (mean Memory, err error) {
 	return mean, nil
 }
 
-func (w rank) measureMemory() (*Memory, error) {
-	send, recv := make([]byte, w.Size()), make([]byte, w.Size())
-	for range 2 { // the second call ends after all ranks have completed the first
-		if err := w.Alltoall(mpi.Bytes(send), mpi.Bytes(recv)); err != nil {
-			return nil, err
-		}
+func (w rank) measureMemory(after Traffic) (_ *Memory, err error) {
+	switch after {
+	case Idle:
+	case OneByte:
+		err = w.exchangeBytes()
+	case Flood:
+		err = w.flood()
+	default:
+		err = fmt.Errorf("mpibench: unknown traffic %q", after)
+	}
+	if err != nil {
+		return nil, err
 	}
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return &Memory{Heap: float64(m.HeapAlloc), Connections: float64(w.Stats().Connections)}, nil
+}
+
+// exchangeBytes exchanges a byte with each rank.
+func (w rank) exchangeBytes() error {
+	send, recv := make([]byte, w.Size()), make([]byte, w.Size())
+	for range 2 { // the second call ends after all ranks have completed the first
+		if err := w.Alltoall(mpi.Bytes(send), mpi.Bytes(recv)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flood sends messages to all other ranks before it receives theirs.
+func (w rank) flood() error {
+	message, sends := make([]byte, floodBytes), []*mpi.Request(nil)
+	for range floodMessages {
+		for to := range w.Size() {
+			if to == w.Rank() {
+				continue
+			}
+			r, err := w.Isend(mpi.Bytes(message), to, 0)
+			if err != nil {
+				return err
+			}
+			sends = append(sends, r)
+		}
+	}
+	received := make([]byte, floodBytes)
+	for range floodMessages * (w.Size() - 1) {
+		if _, err := w.Recv(mpi.Bytes(received), mpi.AnySource, 0); err != nil {
+			return err
+		}
+	}
+	if _, err := mpi.WaitAll(sends...); err != nil {
+		return err
+	}
+	return w.Barrier()
 }

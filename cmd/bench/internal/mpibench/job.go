@@ -24,6 +24,7 @@ type Config struct {
 	Alltoall  *Alltoall // nil: selected by the table
 	Flow      *Flow     // nil: the default of package mpi
 	Loose     bool      // the processes may run on all CPUs
+	ICM       string    // SOFTRNIC_ICM of the ranks: "32,1us", "off"; empty: that of this process
 }
 
 // roundTimeout is the maximum duration of a round.

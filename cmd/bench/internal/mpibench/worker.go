@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/imb"
@@ -29,7 +30,7 @@ type request struct {
 	OSU    *osuRound `json:",omitempty"`
 	IMB    *imbRound `json:",omitempty"`
 	NAS    *nasRound `json:",omitempty"`
-	Memory bool      `json:",omitempty"`
+	Memory Traffic   `json:",omitempty"`
 
 	Burst        *burstRound `json:",omitempty"`
 	PacketMemory bool        `json:",omitempty"`
@@ -80,6 +81,11 @@ func init() {
 		if c.Flow != nil {
 			c.Flow.applyTo(&o)
 		}
+		if c.ICM != "" {
+			if err := os.Setenv("SOFTRNIC_ICM", c.ICM); err != nil {
+				return err
+			}
+		}
 		world, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, o)
 		if err != nil {
 			return err
@@ -99,8 +105,8 @@ func (w rank) serveRequest(_ context.Context, r request) (out reply, err error) 
 		out.IMB, err = w.runIMB(r.IMB)
 	case r.NAS != nil:
 		out.NAS, err = w.runNAS(r.NAS)
-	case r.Memory:
-		out.Memory, err = w.measureMemory()
+	case r.Memory != "":
+		out.Memory, err = w.measureMemory(r.Memory)
 	case r.Burst != nil:
 		out.Burst, err = w.runBursts(r.Burst)
 	case r.PacketMemory:
