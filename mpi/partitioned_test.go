@@ -432,6 +432,9 @@ func waitLost(r *mpi.Request) error {
 	if err := r.Start(); err != nil {
 		return err
 	}
+	if err := r.PreadyRange(0, 4); err != nil { // else the wait is one for this program
+		return err
+	}
 	_, err := r.Wait()
 	return err
 }
