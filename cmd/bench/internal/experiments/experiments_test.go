@@ -179,6 +179,15 @@ func TestExperiments(t *testing.T) {
 			},
 		},
 		{
+			name: "mpi-channel",
+			set:  bench.Settings{"sizes": "8,5000", "iters": "20", "rounds": "2", "ranks": "3"},
+			units: map[string][]string{
+				measure.Microseconds: {"halo-sendrecv", "halo-persistent", "halo-channel"},
+				rankMemoryUnit:       {"halo-sendrecv", "halo-persistent", "halo-channel"},
+				neighborMemoryUnit:   {"halo-persistent", "halo-channel"},
+			},
+		},
+		{
 			name: "mpi-put",
 			long: true,
 			set:  bench.Settings{"beside": "nothing", "latency": "8", "bandwidth": "1KiB,64KiB", "iters": "30", "windows": "1", "rounds": "2", "time": "5ms"},

@@ -34,6 +34,7 @@ type request struct {
 
 	Burst        *burstRound `json:",omitempty"`
 	PacketMemory bool        `json:",omitempty"`
+	Halo         *haloRound  `json:",omitempty"`
 
 	Late time.Duration `json:",omitempty"` // a barrier that the last rank enters so late
 }
@@ -60,9 +61,11 @@ type reply struct {
 	NAS *nas.Report `json:",omitempty"`
 
 	Burst *measure.Latency `json:",omitempty"`
+	Halo  *measure.Latency `json:",omitempty"`
 
 	Memory       *Memory        `json:",omitempty"` // set at every rank
 	PacketMemory float64        `json:",omitempty"` // set at every rank
+	HaloMemory   *HaloMemory    `json:",omitempty"` // set at every rank
 	Usage        *measure.Usage `json:",omitempty"` // set at every rank but the last
 }
 
@@ -111,6 +114,8 @@ func (w rank) serveRequest(_ context.Context, r request) (out reply, err error) 
 		out.Burst, err = w.runBursts(r.Burst)
 	case r.PacketMemory:
 		out.PacketMemory, err = w.measurePacketMemory()
+	case r.Halo != nil:
+		return w.runHalo(r.Halo)
 	case r.Late > 0:
 		out.Usage, err = w.waitForLate(r.Late)
 	default:
