@@ -12,6 +12,14 @@ import (
 	"github.com/softrnic/softrnic/datacutter"
 )
 
+// BufferedTCP is Go's TCP with a buffered writer for the units of each stream.
+const BufferedTCP sdpbench.Transport = "tcp-bufio"
+
+// Transports returns all transports, TCP first.
+func Transports() []sdpbench.Transport {
+	return append([]sdpbench.Transport{sdpbench.TCP, BufferedTCP}, sdpbench.FlowControls()...)
+}
+
 // Config describes how the processes of a cluster are connected. Only Transport is required.
 type Config struct {
 	Transport sdpbench.Transport
@@ -30,8 +38,8 @@ type Cluster struct {
 
 // Open starts the processes. The caller must close the cluster.
 func Open(ctx context.Context, c Config) (*Cluster, error) {
-	if c.Transport != sdpbench.TCP && !slices.Contains(sdpbench.FlowControls(), c.Transport) {
-		return nil, fmt.Errorf("dcbench: unknown transport %q; known transports: %v", c.Transport, append(sdpbench.FlowControls(), sdpbench.TCP))
+	if !slices.Contains(Transports(), c.Transport) {
+		return nil, fmt.Errorf("dcbench: unknown transport %q; known transports: %v", c.Transport, Transports())
 	}
 	switch {
 	case c.Processes == 0:
@@ -55,6 +63,8 @@ type Result struct {
 	Elapsed  time.Duration
 	Units    uint64 // sent between filters
 	Messages uint64 // SDP messages with these units; 0 with TCP
+
+	Processor time.Duration // processor time of all processes, user and system; 0 if the system does not report it
 }
 
 // Run runs the application on a data set. An image that differs from the reference image of the
@@ -72,6 +82,7 @@ func (c *Cluster) Run(ctx context.Context, d *DataSet) (Result, error) {
 	for _, m := range members {
 		all = all.Merge(m.Report)
 		r.Messages += m.Messages
+		r.Processor += m.Processor
 	}
 	r.Elapsed = all.Elapsed()
 	for _, i := range all.Instances {

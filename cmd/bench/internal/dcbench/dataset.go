@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"image"
 	"io"
 	"os"
 	"runtime"
+	"syscall"
 
+	"github.com/softrnic/softrnic/cmd/bench/internal/env"
 	"github.com/softrnic/softrnic/datacutter"
 )
 
@@ -54,26 +57,50 @@ type DataSet struct {
 	picture  imageInfo
 }
 
+// ErrNoRoom is wrapped by errors of data sets for which the machine has too little memory or disk.
+var ErrNoRoom = errors.New("dcbench: too little room on this machine")
+
+// memoryFactor is the memory that generating a data set takes, in its size: the file, a slide before it is
+// packed, and its pixels for the reference image.
+const memoryFactor = 4
+
+// checkRoom returns an ErrNoRoom if generating n bytes takes more than the available memory, as
+// far as the system reports it.
+func checkRoom(n, available int64) error {
+	if need := memoryFactor * n; available > 0 && need > available {
+		return fmt.Errorf("%w: needs %d MiB of memory, %d MiB are available", ErrNoRoom, need>>20, available>>20)
+	}
+	return nil
+}
+
 // NewDataSet generates a data set of about n bytes as a file in dir. The application processes
-// it in units of up to unitSize bytes. The content is the same on every machine.
+// it in units of up to unitSize bytes. The content is the same on every machine. It returns an
+// ErrNoRoom if the machine has too little memory or disk for it.
 func NewDataSet(dir string, app App, n int64, unitSize int) (*DataSet, error) {
 	p, ok := programs[app]
 	if !ok {
 		return nil, fmt.Errorf("dcbench: unknown application %q; known applications: %s, %s", app, Microscope, Isosurface)
+	}
+	if err := checkRoom(n, env.AvailableMemory()); err != nil {
+		return nil, err
 	}
 	file, err := os.CreateTemp(dir, string(app)+"-*")
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	w := bufio.NewWriterSize(file, 1<<20)
-	if err := p.generate(w, n, unitSize); err != nil {
-		return nil, err
-	}
-	if err := w.Flush(); err != nil {
-		return nil, err
-	}
 	d := &DataSet{app: app, path: file.Name(), unitSize: unitSize}
+	w := bufio.NewWriterSize(file, 1<<20)
+	err = p.generate(w, n, unitSize)
+	if err == nil {
+		err = w.Flush()
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		err = fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Remove())
+	}
 	size, err := file.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return nil, err

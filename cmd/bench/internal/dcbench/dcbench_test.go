@@ -27,7 +27,7 @@ func newDataSet(t *testing.T, app App) *DataSet {
 func TestRun(t *testing.T) {
 	data := []*DataSet{newDataSet(t, Microscope), newDataSet(t, Isosurface)}
 	units := map[App]uint64{}
-	for _, over := range append([]sdpbench.Transport{sdpbench.TCP}, sdpbench.FlowControls()...) {
+	for _, over := range Transports() {
 		c, err := Open(t.Context(), Config{Transport: over, Buffers: 8, BufferBytes: 8 << 10})
 		require.NoError(t, err)
 		defer c.Close()
@@ -43,7 +43,7 @@ func TestRun(t *testing.T) {
 					units[d.app] = res.Units
 				}
 				require.Equal(t, units[d.app], res.Units, "the same over any carrier")
-				if over == sdpbench.TCP {
+				if over == sdpbench.TCP || over == BufferedTCP {
 					require.Zero(t, res.Messages)
 				} else {
 					require.Positive(t, res.Messages)
@@ -104,7 +104,7 @@ func alter(t *testing.T, app App, b []byte) []byte {
 
 // The error of a failed run names the filter and its process.
 func TestFailure(t *testing.T) {
-	for _, over := range []sdpbench.Transport{sdpbench.TCP, sdpbench.NIC} {
+	for _, over := range []sdpbench.Transport{sdpbench.TCP, BufferedTCP, sdpbench.NIC} {
 		d := newDataSet(t, Microscope)
 		c, err := Open(t.Context(), Config{Transport: over})
 		require.NoError(t, err)
@@ -167,6 +167,15 @@ func TestAddress(t *testing.T) {
 		_, err := parseAddress(bad)
 		require.ErrorContains(t, err, "want one like 127.0.0.1:40000/4791", bad)
 	}
+}
+
+// TestRoom: a data set for which the memory does not suffice is refused with the numbers.
+func TestRoom(t *testing.T) {
+	require.NoError(t, checkRoom(1<<30, 4<<30))
+	require.NoError(t, checkRoom(1<<30, 0), "unknown")
+	err := checkRoom(1<<30, 3<<30)
+	require.ErrorIs(t, err, ErrNoRoom)
+	require.ErrorContains(t, err, "needs 4096 MiB of memory, 3072 MiB are available")
 }
 
 func TestTempDir(t *testing.T) {

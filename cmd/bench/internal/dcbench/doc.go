@@ -1,6 +1,7 @@
 // Package dcbench runs the paper's two applications of DataCutter, the virtual
 // microscope and iso-surface rendering, in several processes of this machine:
-// over SDP with any of its flow controls, or over Go's TCP in the same way.
+// over SDP with any of its flow controls, or over Go's TCP in the same way, without
+// and with a buffered writer.
 //
 // A [DataSet] is the input, and the reference image computed without filters.
 // A [Cluster] is the processes. An experiment opens one for each

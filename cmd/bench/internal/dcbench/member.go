@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
 	"github.com/softrnic/softrnic/datacutter"
@@ -29,9 +30,10 @@ type request struct {
 
 // A reply is the result of a member.
 type reply struct {
-	Report   datacutter.Report
-	Messages uint64
-	Picture  *imageInfo `json:",omitempty"` // set at rank 0
+	Report    datacutter.Report
+	Messages  uint64
+	Processor time.Duration
+	Picture   *imageInfo `json:",omitempty"` // set at rank 0
 }
 
 // A member is one of the processes.
@@ -44,7 +46,11 @@ type member struct {
 func init() {
 	proc.RegisterArgs(worker, roleMember, func(ctx context.Context, w *proc.Worker, c Config) error {
 		m := &member{Worker: w, network: datacutter.NewTCP("")}
-		if c.Transport != sdpbench.TCP {
+		switch c.Transport {
+		case sdpbench.TCP:
+		case BufferedTCP:
+			m.network = bufferedNetwork{m.network}
+		default:
 			var err error
 			if m.sockets, err = openSDPNetwork(c); err != nil {
 				return err
@@ -78,9 +84,11 @@ func (m *member) runApp(ctx context.Context, r request) (out reply, err error) {
 	if err != nil {
 		return out, err
 	}
+	before := measure.ProcessorTime()
 	if out.Report, err = m.runJob(ctx, part.Job()); err != nil {
 		return out, err
 	}
+	out.Processor = measure.ProcessorTime() - before
 	if m.Rank == 0 {
 		made, err := part.Picture()
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,4 +113,20 @@ func checkedOutRevision() string {
 	}
 	out, _ := exec.Command("git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty= with changes").Output() // without git: ""
 	return strings.TrimSpace(string(out))
+}
+
+// AvailableMemory returns the bytes that programs can allocate without swapping, or 0 if the system
+// does not report them.
+func AvailableMemory() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if kib, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(kib), "kB")), 10, 64)
+			return n << 10
+		}
+	}
+	return 0
 }

@@ -47,6 +47,16 @@ func UsageOf(f func() error) (Usage, error) {
 	return Usage{100 * (after - before).Seconds() / seconds, float64(last-wakeups) / seconds}, nil
 }
 
+// ProcessorTime returns the processor time of the process so far, user and system, or 0 if the
+// system does not report it.
+func ProcessorTime() time.Duration {
+	d, _, err := processUsage()
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
 // settleTime is the time that a process has to end its spins and start to wait.
 const settleTime = 500 * time.Millisecond
 
