@@ -180,7 +180,7 @@ func TestExperiments(t *testing.T) {
 		},
 		{
 			name: "mpi-channel",
-			set:  bench.Settings{"sizes": "8,5000", "iters": "20", "rounds": "2", "ranks": "3"},
+			set:  bench.Settings{"sizes": "8,5000", "compute": "10us", "iters": "20", "rounds": "2", "ranks": "3"},
 			units: map[string][]string{
 				measure.Microseconds: {"halo-sendrecv", "halo-persistent", "halo-channel"},
 				rankMemoryUnit:       {"halo-sendrecv", "halo-persistent", "halo-channel"},

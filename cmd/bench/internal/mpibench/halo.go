@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
 	"github.com/softrnic/softrnic/mpi"
 )
 
@@ -25,10 +26,11 @@ const (
 
 // A haloRound requests exchanges of halos, or the memory of a rank with them.
 type haloRound struct {
-	Halo   Halo
-	Size   int
-	Rounds int
-	Memory bool
+	Halo    Halo
+	Size    int
+	Rounds  int
+	Compute sdpbench.Work // between two exchanges
+	Memory  bool
 }
 
 // HaloMemory is the memory of a rank that exchanges halos.
@@ -37,10 +39,11 @@ type HaloMemory struct {
 	Neighbor float64 // of them, those of the requests of one neighbor
 }
 
-// HaloRounds returns rounds of exchanges of size bytes in each direction.
-func (j *Job) HaloRounds(h Halo, size, rounds int, into *measure.Latency) measure.Round {
+// HaloRounds returns rounds of exchanges of size bytes in each direction, with computation behind
+// each. Its time is included. Persistent requests and channels start the next receive before it.
+func (j *Job) HaloRounds(h Halo, size, rounds int, compute sdpbench.Work, into *measure.Latency) measure.Round {
 	return measure.MedianRounds(into, func(ctx context.Context) (*measure.Latency, error) {
-		r, err := j.callRanks(ctx, request{Halo: &haloRound{Halo: h, Size: size, Rounds: rounds}})
+		r, err := j.callRanks(ctx, request{Halo: &haloRound{Halo: h, Size: size, Rounds: rounds, Compute: compute}})
 		return r.Halo, err
 	})
 }
@@ -68,6 +71,7 @@ type haloExchange struct {
 	receives  []*mpi.Request
 	sends     []*mpi.Request
 	exchanges int
+	early     bool // the receives of the next exchange are started
 }
 
 func (w rank) newHaloExchange(h Halo, size int) (*haloExchange, error) {
@@ -97,8 +101,9 @@ func (w rank) newHaloExchange(h Halo, size int) (*haloExchange, error) {
 	return x, nil
 }
 
-// exchange exchanges the halo once and verifies it.
-func (x *haloExchange) exchange() error {
+// exchange exchanges the halo once and verifies it. Then it starts the receives of the next exchange,
+// unless it is the last one.
+func (x *haloExchange) exchange(last bool) error {
 	x.exchanges++
 	for i := range x.out {
 		x.out[i][0], x.out[i][len(x.out[i])-1] = byte(i), byte(x.exchanges)
@@ -111,7 +116,11 @@ func (x *haloExchange) exchange() error {
 			return fmt.Errorf("wrong data: exchange %d, direction %d: 0x%02x, stamp 0x%02x", x.exchanges, i, in[0], in[len(in)-1])
 		}
 	}
-	return nil
+	x.early = !last
+	if last {
+		return nil
+	}
+	return mpi.StartAll(x.receives...)
 }
 
 func (x *haloExchange) transfer() error {
@@ -123,7 +132,11 @@ func (x *haloExchange) transfer() error {
 		}
 		return nil
 	}
-	err := errors.Join(mpi.StartAll(x.receives...), mpi.StartAll(x.sends...))
+	var err error
+	if !x.early {
+		err = mpi.StartAll(x.receives...)
+	}
+	err = errors.Join(err, mpi.StartAll(x.sends...))
 	if x.halo == HaloChannel {
 		for _, s := range x.sends {
 			err = errors.Join(err, s.Pready(0))
@@ -154,11 +167,13 @@ func (w rank) runHalo(r *haloRound) (out reply, err error) {
 		return out, err
 	}
 	out.Halo = measure.NewLatency()
-	for i := range r.Rounds + r.Rounds/10 + 1 {
+	all := r.Rounds + r.Rounds/10 + 1
+	for i := range all {
 		start := time.Now()
-		if err := x.exchange(); err != nil {
+		if err := x.exchange(i == all-1); err != nil {
 			return out, err
 		}
+		r.Compute.Execute()
 		if i > r.Rounds/10 {
 			out.Halo.Record(time.Since(start))
 		}
@@ -181,7 +196,7 @@ func (w rank) measureHaloMemory(r *haloRound) (*HaloMemory, error) {
 	for i := range list {
 		x, err := w.newHaloExchange(r.Halo, r.Size)
 		if err == nil {
-			err = x.exchange()
+			err = x.exchange(true)
 		}
 		if err != nil {
 			return nil, err
