@@ -19,6 +19,8 @@ type arbiter struct {
 	claimStart atomic.Int64 // start of the current claimWindow: a poller found the token taken
 	claimCount atomic.Int32 // polls that found the token taken in this window
 
+	pollersShare atomic.Bool // another thread ran when a poller last yielded
+
 	leader          atomic.Pointer[completionQueue] // completion queue of the waiter that holds the token
 	followers       atomic.Int32                    // waiters parked because another one leads
 	baton           chan struct{}                   // makes one follower try to take the token

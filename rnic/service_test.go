@@ -4,9 +4,11 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/sched"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -105,4 +107,94 @@ func TestManagementDoesNotLead(t *testing.T) {
 	other := b.newQP(t, verbs.RC) // a queue for traffic as well
 	require.False(t, cq.managementOnly.Load())
 	require.NoError(t, other.Close())
+}
+
+// A steppingClock advances at each reading: a yield, which it is read before and after, takes one step.
+type steppingClock struct {
+	step     time.Duration
+	now      int64
+	readings int
+}
+
+func (c *steppingClock) read() int64 {
+	c.readings++
+	c.now += int64(c.step)
+	return c.now
+}
+
+// TestServiceSpinEnds checks that the service sleeps instead of spinning if another thread runs when it
+// yields, and after spins that found nothing, and spins again after the pauses.
+func TestServiceSpinEnds(t *testing.T) {
+	newSpinner := func(yield time.Duration) *sched.Spinner {
+		s := &sched.Spinner{}
+		s.Init(serviceSpinTime, (&steppingClock{step: yield}).read)
+		return s
+	}
+	// countSleeps returns the number of packets after which the service sleeps at once.
+	countSleeps := func(s *sched.Spinner) (n int) {
+		for spin := startServiceSpin(s, 1); ; n++ {
+			if spin.restart(1, false); spin.keepSpinning(1, 1) {
+				return n
+			}
+			spin = startServiceSpin(s, 1)
+		}
+	}
+	for _, test := range []struct {
+		yield time.Duration
+		polls int // before the service sleeps
+	}{
+		{time.Microsecond, 1000}, // nothing else ran
+		{3 * time.Microsecond, servicePollsBeforeYield},
+		{300 * time.Microsecond, servicePollsBeforeYield},
+	} {
+		s := newSpinner(test.yield)
+		spin := startServiceSpin(s, 1)
+		polls := 1
+		for ; polls < 1000 && spin.keepSpinning(1, polls); polls++ {
+		}
+		require.Equal(t, test.polls, polls, test.yield)
+		spin.restart(1, true)
+		require.Equal(t, test.polls == 1000, spin.keepSpinning(1, 1), "it spins after a packet that finds it awake")
+		require.Equal(t, test.polls != 1000, countSleeps(s) > 0, test.yield)
+	}
+
+	s := newSpinner(time.Microsecond)
+	misses := 0
+	for ; countSleeps(s) == 0; misses++ {
+		require.Less(t, misses, 20, "it spins although it never finds a packet")
+		spin := startServiceSpin(s, 1)
+		require.False(t, spin.keepSpinning(1+int64(serviceSpinTime), 1))
+	}
+	require.Greater(t, misses, 1, "one spin says nothing")
+}
+
+// TestPollersShareProcessor checks that pollers yield after each empty read once another thread has run
+// during a yield, and no longer once none does, or one that computes.
+func TestPollersShareProcessor(t *testing.T) {
+	e := newEnd(t, Options{NoService: true})
+	s := e.dev.shards[0]
+	clock := &steppingClock{}
+	s.leaderSpinner.Init(time.Millisecond, clock.read)
+	// countYields returns the number of yields in a number of polls that find nothing.
+	countYields := func(polls int, yield time.Duration) int {
+		clock.step, clock.readings = yield, 0
+		for range polls {
+			_, err := e.cq.Poll(make([]verbs.WC, 1))
+			require.NoError(t, err)
+		}
+		return clock.readings / 2
+	}
+	const alone, peer, hog = time.Microsecond, 5 * time.Microsecond, 3 * time.Millisecond
+	require.Zero(t, countYields(yieldAfter, alone))
+	require.Equal(t, 4, countYields(16, alone), "every fourth poll")
+	require.GreaterOrEqual(t, countYields(16, peer), 13)
+	require.Equal(t, 16, countYields(16, peer))
+	s.emptyPolls = 0 // as after a packet
+	require.Equal(t, 16, countYields(16, peer), "the first polls, too")
+	s.emptyPolls = 0
+	require.Equal(t, 1, countYields(16, alone), "the processor is its own again")
+	s.emptyPolls = yieldAfter
+	require.GreaterOrEqual(t, countYields(16, peer), 13)
+	s.emptyPolls = 0
+	require.Equal(t, 1, countYields(16, hog), "each yield costs milliseconds")
 }

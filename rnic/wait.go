@@ -17,12 +17,12 @@ func (d *Device) pollShard(s *shard, c caller) int {
 		return 0
 	}
 	n, idle := s.pollOnce(c)
-	if n == 0 && idle > yieldAfter { // there may be more threads than processors
+	if shared := s.pollersShare.Load(); n == 0 && (shared || idle > yieldAfter) { // there may be more threads than processors
 		if idle%16 == 0 {
 			runtime.Gosched()
 		}
-		if idle%4 == 0 {
-			sched.Yield()
+		if shared || idle%4 == 0 {
+			s.yieldPoller(shared)
 		}
 	}
 	return n
@@ -31,6 +31,14 @@ func (d *Device) pollShard(s *shard, c caller) int {
 // yieldAfter is the number of consecutive empty reads, of about 0.25 us each,
 // after which a poller yields.
 const yieldAfter = 64
+
+// yieldPoller yields to other threads and records whether any ran: then the peer may
+// be one of them, and pollers yield after each empty read until none runs.
+func (s *shard) yieldPoller(shared bool) {
+	if ran := sched.PeerMayHaveRun(s.leaderSpinner.TimedYield()); ran != shared {
+		s.pollersShare.Store(ran)
+	}
+}
 
 // pollOnce reads the socket for a poller, which holds the token, and releases the
 // token, also if the program's log handler panics. It returns the numbers of

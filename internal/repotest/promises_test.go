@@ -199,7 +199,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"64 yields or [5 ms] before", k.time("internal/sched.maxSharedSpin"), false, "TestSpinnerHogged"},
 			{"A yield of [2 ms] and more", k.time("internal/sched.minHogYield"), false, "TestSpinnerHogged"},
 			{"at least every [5 ms].", k.time("rnic.leaderYieldInterval"), false, "TestSpinnerMisses"},
-			{"it polls for [50 us], but", k.time("rnic.serviceSpin"), false, "TestHandOver"},
+			{"it polls for [50 us], but", k.time("rnic.serviceSpinTime"), false, "TestServiceSpinEnds"},
 			{"sleeps [50 us], an", k.time("rnic.minMonitorSleep"), false, "TestSleeper"},
 			{"not needed, up to [2 ms]. If", k.time("rnic.maxMonitorSleep"), false, "TestSleeper"},
 			{"one poll per [20 us] of", k.time("rnic.minPollGap"), false, "TestLeftToService"},

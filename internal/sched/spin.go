@@ -15,6 +15,13 @@ const minSharedYield = 2 * time.Microsecond
 // Yielding to many ranks in turn takes some hundred microseconds.
 const minHogYield = 2 * time.Millisecond
 
+// AnotherRan reports whether another thread has run in a yield of this duration.
+func AnotherRan(yield time.Duration) bool { return yield > minSharedYield }
+
+// PeerMayHaveRun reports whether another thread has run that does not compute: the peer may
+// share this processor.
+func PeerMayHaveRun(yield time.Duration) bool { return AnotherRan(yield) && yield < minHogYield }
+
 // A waiter that shares its processor yields up to maxSharedYields times, for up to
 // maxSharedSpin, before it sleeps: among processes that wait for one another, a
 // yield is cheaper than a sleep and a wake-up.
@@ -107,7 +114,7 @@ func (p *Spin) YieldIfShared(found, others bool) {
 	}
 	p.yields++
 	took := p.s.TimedYield()
-	p.s.Shared = took > minSharedYield && took < minHogYield
+	p.s.Shared = PeerMayHaveRun(took)
 	if took >= minHogYield {
 		p.s.RecordHog()
 		p.budget, p.spun = 0, false

@@ -81,7 +81,7 @@ func acpCopyClaims() (claims []bench.Statement) {
 		return bench.Ratio{Of: []string{string(dir)}, Over: []string{string(verbsbench.RCRead)}, Unit: usOnRanks(ranks),
 			At: bench.Between(1, 32<<10, measure.Bytes), Limit: bench.AtMost(most)}
 	}
-	const slowMode = "with more ranks than processors, the asker and the target wait for the same processor"
+	const slowMode = "with more ranks than processors, the asker and the target often run on the same one: posting, two switches of processes and the response follow one another"
 	for _, c := range []struct {
 		ranks   int
 		dir     acpbench.Direction
