@@ -214,8 +214,11 @@ func TestExperiments(t *testing.T) {
 		{
 			name:  "imb-allgather",
 			long:  true,
-			set:   bench.Settings{"beside": "nothing", "ranks": "3", "iters": "10", "rounds": "2", "size": "1000"},
-			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"}},
+			set:   bench.Settings{"beside": "nothing", "ranks": "3", "iters": "10", "rounds": "2", "sizes": "1000,4"},
+			units: map[string][]string{
+				measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"},
+				"us of 1000 B":       {"mpi-tcp", "mpi-rdma", "mpi-shared"},
+			},
 		},
 		{
 			name:  "imb-barrier",

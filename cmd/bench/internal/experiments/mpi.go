@@ -97,20 +97,6 @@ func (all jobs) close() {
 	}
 }
 
-// rankPoint opens jobs on the given number of ranks, measures them alternately with the series
-// that addSeries adds.
-func rankPoint(ctx context.Context, r *run, ranks int, unit string, addSeries func(jobs, *seriesSet)) error {
-	all, err := openJobs(ctx, r, ranks)
-	defer all.close()
-	if err != nil {
-		return err
-	}
-	var set seriesSet
-	addSeries(all, &set)
-	_, err = r.measurePoint(ctx, &set, bench.Point{X: float64(ranks), XUnit: ranksUnit, YUnit: unit})
-	return err
-}
-
 // addTo adds all jobs to l.
 func (all jobs) addTo(l *seriesSet, round func(*mpibench.Job) measure.Round) {
 	for _, j := range all {

@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
@@ -24,7 +25,7 @@ func init() {
 			{Name: "iters", Kind: bench.Int, Default: "1000", Quick: "50", Doc: "calls in a round"},
 		}
 		if c.size != "" {
-			params = append(params, bench.Param{Name: "size", Kind: bench.Int, Default: c.size, OfClaim: true, Doc: "bytes of a rank's contribution, in elements of 4 bytes"})
+			params = append(params, bench.Param{Name: "sizes", Kind: bench.Ints, Default: c.size + otherSizes, Quick: c.size + ",4KiB", Min: 4, Max: 1 << 20, Doc: "bytes of a rank's contribution, in elements of 4 bytes"})
 		}
 		var tour bench.Settings
 		if c.benchmark == "Barrier" {
@@ -48,17 +49,30 @@ type imbExperiment struct {
 	paper             string  // result of the paper on paperRanks ranks
 	overTCP           float64 // limit over TCP: the paper's
 	overAnother       float64 // limit over Open MPI; 0 means no claim
-	size              string  // default size in bytes; empty for calls without data
+	size              string  // the paper's size in bytes; empty for calls without data
+}
+
+// otherSizes are the sizes besides the paper's.
+const otherSizes = ",64,1KiB,4KiB,64KiB"
+
+// usOfSize returns the unit of a time with a number of bytes: plain microseconds for the paper's.
+func (c imbExperiment) usOfSize(size int) string {
+	if c.size == "" || strconv.Itoa(size) == c.size {
+		return measure.Microseconds
+	}
+	return fmt.Sprintf("%s of %s", measure.Microseconds, formatBytes(size))
 }
 
 // paperRanks is the number of processes of the paper's collectives.
 const paperRanks = 32
 
+// shareProcessors is the cause of small gains over TCP on many ranks.
+const shareProcessors = "the ranks share processors, so that the time is that of their processing one after the other, and not that of the network"
+
 func (c imbExperiment) claimList() []bench.Statement {
 	over := func(ranks int, of mpibench.Transport, over []string, most float64) bench.Ratio {
 		return bench.Ratio{Of: []string{string(of)}, Over: over, Unit: measure.Microseconds, At: bench.At(float64(ranks), ranksUnit), Limit: bench.AtMost(most)}
 	}
-	const shareProcessors = "the ranks share processors, so that the time is that of their processing one after the other, and not that of the network"
 	claims := []bench.Statement{
 		{
 			Sentence: fmt.Sprintf("On 32 ranks %s over the RDMA fast path takes at most %.2f times as long as MPI over TCP.", c.benchmark, c.overTCP),
@@ -91,32 +105,77 @@ func (c imbExperiment) claimList() []bench.Statement {
 			})
 		}
 	}
+	if c.size != "" {
+		claims = append(claims, c.sizeClaims()...)
+	}
 	return claims
+}
+
+// sizeClaims returns the statements about longer contributions.
+func (c imbExperiment) sizeClaims() []bench.Statement {
+	over := func(of, over string) bench.Comparison {
+		var all bench.All
+		for _, size := range []int{64, 1 << 10, 4 << 10, 64 << 10} {
+			all = append(all, bench.Ratio{Of: []string{of}, Over: []string{over}, Unit: c.usOfSize(size), At: bench.At(paperRanks, ranksUnit), Limit: bench.AtMost(1)})
+		}
+		return all
+	}
+	return []bench.Statement{
+		{
+			Sentence: fmt.Sprintf("On 32 ranks %s of 64 B, 1, 4 and 64 KiB takes no longer over the RDMA fast path than over TCP.", c.benchmark),
+			Paper:    "the curve over RDMA is below that over TCP at each size",
+			Compare:  over(string(mpibench.Fast), string(mpibench.TCP)), Because: shareProcessors,
+		},
+		{
+			Sentence: "By sends and receives it does not, either.",
+			Paper:    "the curve over RDMA is below that over TCP at each size",
+			Compare:  over(string(mpibench.RDMA), string(mpibench.TCP)), Because: shareProcessors,
+		},
+		{
+			Source:   bench.Adapter,
+			Sentence: "With shared memory it takes no longer than with Open MPI's own at these sizes.",
+			Compare:  over(string(mpibench.Shared), sharedOpenMPI),
+		},
+	}
 }
 
 const ranksUnit = "ranks"
 
-// runExperiment measures a call on increasing numbers of ranks.
+// runExperiment measures a call on increasing numbers of ranks, with each size.
 func (c imbExperiment) runExperiment(ctx context.Context, r *run) error {
-	size := 0
+	sizes := []int{0}
 	if c.size != "" {
-		size = r.Int("size")
+		sizes = r.Ints("sizes")
 	}
 	counts := r.Ints("ranks")
-	r.Plan(len(counts))
+	r.Plan(len(counts) * len(sizes))
 	other, err := openOpenMPI(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer other.close()
 	for _, ranks := range counts {
-		r.Step("%d ranks", ranks)
-		err := rankPoint(ctx, r, ranks, measure.Microseconds, func(all jobs, set *seriesSet) {
-			all.addTo(set, func(j *mpibench.Job) measure.Round { return j.Collective(c.benchmark, size, r.Int("iters")) })
-			other.addTo(set, ranks, strings.ToLower(c.benchmark), size, r.Int("iters"))
-			other.addSharedTo(set, ranks, strings.ToLower(c.benchmark), size, r.Int("iters"))
-		})
-		if err != nil {
+		if err := c.measureRanks(ctx, r, ranks, sizes, other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureRanks measures all sizes on a number of ranks.
+func (c imbExperiment) measureRanks(ctx context.Context, r *run, ranks int, sizes []int, other openMPI) error {
+	all, err := openJobs(ctx, r, ranks)
+	defer all.close()
+	if err != nil {
+		return err
+	}
+	for _, size := range sizes {
+		r.Step("%d ranks, %d B", ranks, size)
+		var set seriesSet
+		all.addTo(&set, func(j *mpibench.Job) measure.Round { return j.Collective(c.benchmark, size, r.Int("iters")) })
+		other.addTo(&set, ranks, strings.ToLower(c.benchmark), size, r.Int("iters"))
+		other.addSharedTo(&set, ranks, strings.ToLower(c.benchmark), size, r.Int("iters"))
+		if _, err := r.measurePoint(ctx, &set, bench.Point{X: float64(ranks), XUnit: ranksUnit, YUnit: c.usOfSize(size)}); err != nil {
 			return err
 		}
 	}
