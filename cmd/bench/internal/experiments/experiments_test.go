@@ -116,10 +116,14 @@ func TestExperiments(t *testing.T) {
 		{
 			name: "sdp-bandwidth",
 			long: true,
-			set:  bench.Settings{"sizes": "1KiB,64KiB", "rounds": "2", "time": "5ms", "reads": "any"},
-			units: map[string][]string{measure.MegabytesPerSec: {
-				"tcp", "tcp-bufio", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-default", "sdp-rdma-default", "sdp-credit-default",
-			}},
+			set:  bench.Settings{"sizes": "1KiB,64KiB", "rounds": "2", "time": "5ms", "reads": "any", "delay": "0,50us"},
+			units: map[string][]string{
+				measure.MegabytesPerSec: {
+					"tcp", "tcp-bufio", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-default", "sdp-rdma-default", "sdp-credit-default",
+					"sdp-nic-delay-50us", "sdp-rdma-delay-50us", "sdp-credit-delay-50us",
+				},
+				modelUnit: {"sdp-nic-delay-50us", "sdp-rdma-delay-50us", "sdp-credit-delay-50us"},
+			},
 		},
 		{
 			name:  "sdp-progress",
@@ -212,9 +216,9 @@ func TestExperiments(t *testing.T) {
 			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"}},
 		},
 		{
-			name:  "imb-allgather",
-			long:  true,
-			set:   bench.Settings{"beside": "nothing", "ranks": "3", "iters": "10", "rounds": "2", "sizes": "1000,4"},
+			name: "imb-allgather",
+			long: true,
+			set:  bench.Settings{"beside": "nothing", "ranks": "3", "iters": "10", "rounds": "2", "sizes": "1000,4"},
 			units: map[string][]string{
 				measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"},
 				"us of 1000 B":       {"mpi-tcp", "mpi-rdma", "mpi-shared"},

@@ -3,7 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
@@ -20,6 +20,7 @@ func init() {
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64,1KiB,64KiB,1MiB", Max: 16 << 20, Doc: "bytes of a Write"},
 			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader reads one message at a time, or any available data up to 64 KiB"},
+			delayParam(),
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
 		},
@@ -64,6 +65,7 @@ func sdpBandwidthClaims() (claims []bench.Statement) {
 			Compare:  over([]string{nic + defaultSuffix}, string(sdpbench.TCP), bench.At(float64(c.size), measure.Bytes), c.least),
 		})
 	}
+	claims = append(claims, delayClaims()...)
 	return append(claims, bench.Statement{
 		Source:   bench.Adapter,
 		Sentence: "With default options and Writes of 64 B to 1 MiB, SDP has at least the bandwidth of Go's TCP with writer and reader of package bufio, as in most programs.",
@@ -84,10 +86,15 @@ func sdpBandwidth(ctx context.Context, r *run) error {
 	sizes := r.Ints("sizes")
 	r.Plan(1 + len(sizes))
 	r.Step("opening connections")
-	all, err := openSockets(ctx, sdpbench.Config{},
-		variant{"", sdpbench.Config{Buffers: paperBuffers, BufferBytes: paperBytes, ZeroCopy: -1}},
-		variant{defaultSuffix, sdpbench.Config{}})
+	all, err := openSockets(ctx, sdpbench.Config{}, append([]variant{
+		{"", sdpbench.Config{Buffers: paperBuffers, BufferBytes: paperBytes, ZeroCopy: -1}},
+		{defaultSuffix, sdpbench.Config{}},
+	}, delayVariants(positive(r.Pauses("delay")))...)...)
 	defer all.close()
+	if err != nil {
+		return err
+	}
+	longer, err := measureDelays(ctx, r, all)
 	if err != nil {
 		return err
 	}
@@ -95,6 +102,9 @@ func sdpBandwidth(ctx context.Context, r *run) error {
 		r.Step("%d B", size)
 		var set seriesSet
 		for _, s := range all {
+			if s.Impair != "" && !slices.Contains(delaySizes, size) {
+				continue
+			}
 			o := sdpbench.StreamOptions{Size: size, Greedy: greedyReads(r)}
 			set.addSeries(s.series, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
 			if s.Transport == sdpbench.TCP {
@@ -102,9 +112,11 @@ func sdpBandwidth(ctx context.Context, r *run) error {
 				set.addSeries(bufferedTCP, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
 			}
 		}
-		if _, err := r.measurePoint(ctx, &set, atSize(size, measure.MegabytesPerSec)); err != nil {
+		samples, err := r.measurePoint(ctx, &set, atSize(size, measure.MegabytesPerSec))
+		if err != nil {
 			return err
 		}
+		emitDelayModel(r, all, size, longer, samples)
 	}
 	return nil
 }
@@ -206,7 +218,7 @@ func measureUtilization(ctx context.Context, r *run, bytes int) error {
 	for _, think := range r.Pauses("think") {
 		suffix := ""
 		if think > 0 {
-			suffix = "-think-" + strings.Replace(think.String(), "µ", "u", 1)
+			suffix = "-think-" + plainTime(think)
 		}
 		work := sdpbench.CalibrateWork(1024*think) / 1024
 		for _, size := range r.Ints("sizes") {

@@ -63,7 +63,7 @@ func openStack(c Config) (dev *rnic.Device, stack *sdp.Stack, disconnect func(),
 	if err := o.FlowControl.UnmarshalText([]byte(c.Transport.flowControl())); err != nil {
 		return nil, nil, nil, err
 	}
-	if dev, err = rnic.Open(rnic.Options{AnyPort: true, Spin: c.Spin}); err != nil {
+	if dev, err = rnic.Open(rnic.Options{AnyPort: true, Spin: c.Spin, Impair: c.Impair}); err != nil {
 		return nil, nil, nil, err
 	}
 	if stack, err = sdp.New(dev, o); err != nil {

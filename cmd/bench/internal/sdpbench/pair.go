@@ -48,6 +48,9 @@ type Config struct {
 	// default, negative disables polling. TCP waits as package net does.
 	Spin time.Duration
 
+	// Impair is rnic.Options.Impair of both adapters. TCP has none.
+	Impair string
+
 	// Loose leaves the choice of CPUs for the processes to the system.
 	Loose bool
 }
