@@ -113,3 +113,20 @@ func TestNoAllocation(t *testing.T) {
 		}
 	}
 }
+
+// TestBlockedWaitAllocatesNothing checks a PollWait that finds no completion, which TestNoAllocation
+// reaches by chance only.
+func TestBlockedWaitAllocatesNothing(t *testing.T) {
+	if racesync.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	e := newEnd(t, Options{})
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	wc := make([]verbs.WC, 1)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if _, err := e.cq.PollWait(ended, wc); err != context.Canceled {
+			panic(err)
+		}
+	}))
+}

@@ -70,7 +70,8 @@ type waiter struct {
 // others follow, parked until a wake-up or the baton.
 func (w *waiter) wait() error {
 	if vtime.OnSimulatedHost() {
-		return w.waitSimulated()
+		simulated := *w // otherwise each waiter would be allocated
+		return simulated.waitSimulated()
 	}
 	w.cq.blockedCalls.Add(1)
 	w.cq.dev.startWaitWatch()

@@ -15,6 +15,7 @@ func (e *Engine) RunIdle(ctx context.Context, interval time.Duration) {
 	defer tick.Stop()
 	done := ctx.Done()
 	w := &idleWait{e: e}
+	isDue := func() bool { return ctx.Err() != nil || len(tick.C) > 0 }
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for ctx.Err() == nil {
@@ -29,7 +30,7 @@ func (e *Engine) RunIdle(ctx context.Context, interval time.Duration) {
 		}
 		w.last = e.activity
 		e.mu.Unlock()
-		vtime.WaitUntil(func() bool { return ctx.Err() != nil || len(tick.C) > 0 })
+		vtime.WaitUntil(isDue)
 		select {
 		case <-done:
 		case <-tick.C:
