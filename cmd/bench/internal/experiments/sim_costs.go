@@ -118,13 +118,6 @@ func simCostsClaims() []bench.Statement {
 
 func simCostRatios(ctx context.Context, r *run) error {
 	ranks, size := r.Int("ranks"), r.Int("size")
-	alltoall := func(costs simulated.Costs, net mpi.Net, algorithm string) (float64, error) {
-		o := mpi.Options{Net: net, Algorithms: map[string]string{"alltoall": algorithm}}
-		return simulateCall(ranks, costs, o, func(w mpi.World) func() error {
-			send, recv := mpi.Bytes(make([]byte, ranks*size)), mpi.Bytes(make([]byte, ranks*size))
-			return func() error { return w.Alltoall(send, recv) }
-		})
-	}
 	r.Plan(len(simCosts) * len(simFactors))
 	for _, c := range simCosts {
 		for _, factor := range simFactors {
@@ -140,7 +133,7 @@ func simCostRatios(ctx context.Context, r *run) error {
 				algorithm string
 			}{{mpi.UD, "ud"}, {mpi.RDMA, "bruck"}, {mpi.RDMA, "direct"}, {mpi.RDMA, "rdma"}} {
 				var err error
-				if took[i], err = alltoall(costs, v.net, v.algorithm); err != nil {
+				if took[i], err = simulateAlltoall(simulated.Options{Hosts: ranks, Costs: costs}, v.net, v.algorithm, size); err != nil {
 					return fmt.Errorf("%v times %s: %s: %w", factor, c.series, v.algorithm, err)
 				}
 			}
