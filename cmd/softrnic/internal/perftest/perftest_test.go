@@ -217,17 +217,20 @@ func TestDuration(t *testing.T) {
 }
 
 // TestDurationFewReceives checks that a side goes on receiving after its duration has ended: the
-// peer's may end later, and each of its messages needs a receive.
+// peer's may end later, and each of its messages needs a receive. With the RDMA CM the peer may
+// disconnect at once.
 func TestDurationFewReceives(t *testing.T) {
 	for _, duplex := range []bool{false, true} {
-		t.Run(fmt.Sprintf("duplex=%v", duplex), func(t *testing.T) {
-			o := defaults("send_bw")
-			o.Bidirectional, o.Duration = duplex, 20*time.Millisecond
-			o.TxDepth, o.RxDepth = 256, 1
-			server, client := runBoth(t, o, o)
-			require.NoError(t, server.err)
-			require.NoError(t, client.err)
-		})
+		for _, manager := range []bool{false, true} {
+			t.Run(fmt.Sprintf("duplex=%v,rdmacm=%v", duplex, manager), func(t *testing.T) {
+				o := defaults("send_bw")
+				o.Bidirectional, o.Duration, o.RDMACM = duplex, 20*time.Millisecond, manager
+				o.TxDepth, o.RxDepth = 256, 1
+				server, client := runBoth(t, o, o)
+				require.NoError(t, server.err)
+				require.NoError(t, client.err)
+			})
+		}
 	}
 }
 
