@@ -49,6 +49,9 @@ func (r *Request) PreadyRange(from, to int) error {
 
 // PreadyList is Pready of some partitions (MPI_Pready_list). It ends at the first error.
 func (r *Request) PreadyList(partitions ...int) error {
+	if err := r.PreadyRange(0, 0); err != nil {
+		return err
+	}
 	for _, p := range partitions {
 		if err := r.Pready(p); err != nil {
 			return err
