@@ -16,9 +16,10 @@ type Options struct {
 
 	// Receives is the maximum number of receive buffers for all peers, by default
 	// 1024. Packets is the number of packets buffered for retransmission to all
-	// peers, by default 1024. Each takes an MTU of memory. Packets take it when
-	// they are first used, the first FirstReceives receives from the start, by
-	// default all, and the others from calls of GrowReceives.
+	// peers, by default 1024. Each takes an MTU of memory, and a packet of up to
+	// 256 bytes that length. Packets take it when they are first used, the first
+	// FirstReceives receives from the start, by default all, and the others from
+	// calls of GrowReceives.
 	Receives, FirstReceives, Packets int
 
 	// ReorderBytes is the maximum number of bytes buffered out of order.
@@ -62,6 +63,7 @@ func (o *Options) setDefaults() {
 	def(&o.Peers, 1)
 	def(&o.Receives, 1<<10)
 	def(&o.FirstReceives, o.Receives)
+	o.FirstReceives = (o.FirstReceives + slabReceives - 1) / slabReceives * slabReceives // slabs that grow are full
 	def(&o.Packets, 1<<10)
 	if o.GiveUp <= 0 {
 		o.GiveUp = 30 * time.Second

@@ -11,6 +11,7 @@ import (
 	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/nack"
+	"github.com/softrnic/softrnic/internal/sparse"
 	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -30,14 +31,14 @@ type Port struct {
 	slabs []verbs.MR // memory of Core
 	start time.Time
 
-	peers []destination // by number
+	peers sparse.Table[destination]
 	ahs   map[netip.AddrPort]verbs.AH
 
 	// Send queue.
-	posted, completed uint32 // work requests
-	packets           [burst]nack.Packet
-	wrs               [burst]verbs.SendWR
-	sges              [burst]verbs.SGE
+	posted, completed uint32        // work requests
+	packets           []nack.Packet // up to burst
+	wrs               []verbs.SendWR
+	sges              []verbs.SGE
 
 	repost []verbs.RecvWR
 
@@ -64,7 +65,9 @@ func Open(dev verbs.Device, o Options) (_ *Port, err error) {
 		return nil, err
 	}
 	o.setDefaults()
-	p := &Port{opts: o, start: vtime.Now(), ahs: map[netip.AddrPort]verbs.AH{}}
+	const first = 4
+	p := &Port{opts: o, start: vtime.Now(), ahs: map[netip.AddrPort]verbs.AH{}, peers: sparse.Make[destination](o.Peers),
+		packets: make([]nack.Packet, first), wrs: make([]verbs.SendWR, first), sges: make([]verbs.SGE, first)}
 	p.at = Address{At: netip.AddrPortFrom(gid.GID.Addr(), attr.UDPPort), Epoch: o.Epoch, MTU: attr.ActiveMTU.Bytes()}
 	defer func() {
 		if err != nil {
@@ -72,7 +75,7 @@ func Open(dev verbs.Device, o Options) (_ *Port, err error) {
 		}
 	}()
 	p.Core = nack.New(nack.Options{Self: o.Self, Peers: o.Peers, Epoch: o.Epoch, MTU: p.at.MTU, MaxMessage: o.MaxMessage,
-		Slots: o.Packets, AddSlab: p.addSlab, ReorderBytes: o.ReorderBytes, GiveUp: int64(o.GiveUp)})
+		Slots: o.Packets, AddSlab: p.addSlab, Short: inlineMax, ReorderBytes: o.ReorderBytes, GiveUp: int64(o.GiveUp)})
 	if p.PD, err = dev.AllocPD(); err != nil {
 		return nil, err
 	}
@@ -127,18 +130,15 @@ func (p *Port) ConnectPeer(number int, a Address) error {
 	if err != nil {
 		return err
 	}
-	for number >= len(p.peers) {
-		p.peers = append(p.peers, destination{})
-	}
 	mtu := min(a.MTU, p.at.MTU, adapter.FitPathMTU(p.QP, ah.Attr(), verbs.MTU4096).Bytes())
-	p.peers[number] = destination{ah: ah, qpn: a.QPN, qkey: a.QKey, mtu: mtu}
+	*p.peers.Get(number) = destination{ah: ah, qpn: a.QPN, qkey: a.QKey, mtu: mtu}
 	p.Core.OpenPeer(p.Now(), number, nack.Peer{Epoch: a.Epoch, MTU: mtu})
 	return nil
 }
 
 // PeerMTU returns the length in bytes of the longest datagram to a connected
 // peer: the minimum of both ports' MTUs and, if known, the path MTU.
-func (p *Port) PeerMTU(number int) int { return p.peers[number].mtu }
+func (p *Port) PeerMTU(number int) int { return p.peers.Get(number).mtu }
 
 // AddressHandle returns the shared address handle of an adapter.
 func (p *Port) AddressHandle(at netip.AddrPort) (verbs.AH, error) {

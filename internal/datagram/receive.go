@@ -7,7 +7,7 @@ import "github.com/softrnic/softrnic/verbs"
 const GRHLen = 40
 
 // slabReceives is the number of receive buffers that are registered together.
-const slabReceives = 64
+const slabReceives = 8
 
 // recvBuffers are the receive buffers of a Port, in slabs.
 type recvBuffers struct {

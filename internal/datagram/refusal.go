@@ -57,11 +57,7 @@ func (p *Port) HandleRefusals() {
 	for _, e := range list {
 		cause[withoutZone(e.Peer)] = e
 	}
-	for number := range p.peers {
-		to := &p.peers[number]
-		if to.ah == nil {
-			continue
-		}
+	for number, to := range p.peers.All() {
 		attr := to.ah.Attr()
 		e := cause[netip.AddrPortFrom(attr.DGID.Addr().WithZone(""), attr.UDPPort)]
 		if e == nil {
@@ -82,10 +78,11 @@ const refusalValidity = 1000 * reliability.Millisecond
 // LastRefusal returns the error with which the system refused to send to a peer
 // within the last second, or nil.
 func (p *Port) LastRefusal(number int) error {
-	if number >= len(p.peers) || p.peers[number].refused == nil || p.Now() > p.peers[number].refusedAt+refusalValidity {
+	to := p.peers.Find(number)
+	if to == nil || to.refused == nil || p.Now() > to.refusedAt+refusalValidity {
 		return nil
 	}
-	return p.peers[number].refused
+	return to.refused
 }
 
 func withoutZone(a netip.AddrPort) netip.AddrPort {

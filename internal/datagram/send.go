@@ -35,12 +35,15 @@ func splitWRID(id uint64) (kind, index int, ordinal uint32) {
 // HandleCompletions releases space; call SendPending again after it.
 func (p *Port) SendPending(now nack.Time) {
 	for {
-		room := min(burst, sendQueue-int(p.posted-p.completed))
+		room := min(len(p.packets), sendQueue-int(p.posted-p.completed))
 		n := p.Core.Drain(now, p.packets[:room])
 		if n == 0 {
 			return
 		}
 		p.postPackets(n)
+		if n == len(p.packets) && n < burst {
+			p.packets, p.wrs, p.sges = make([]nack.Packet, 2*n), make([]verbs.SendWR, 2*n), make([]verbs.SGE, 2*n)
+		}
 	}
 }
 
@@ -49,7 +52,7 @@ func (p *Port) SendPending(now nack.Time) {
 func (p *Port) postPackets(n int) {
 	for i := range p.packets[:n] {
 		k, wr := &p.packets[i], &p.wrs[i]
-		to := &p.peers[k.Peer]
+		to := p.peers.Get(k.Peer)
 		ordinal := p.posted + uint32(i)
 		*wr = verbs.SendWR{Opcode: verbs.WRSend, AH: to.ah, RemoteQPN: to.qpn, RemoteQKey: to.qkey}
 		if k.Solicited {

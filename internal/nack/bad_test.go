@@ -154,7 +154,7 @@ func TestOutOfOrderIsBounded(t *testing.T) {
 		require.Equal(t, want, p.handle(1, p.packet(strings.Repeat("x", each), func(h *Header) { h.Seq, h.TxNum = seq, seq+1 })))
 	}
 	require.Equal(t, room/each*each, p.end[1].reorderBytes)
-	require.EqualValues(t, room/each+1, p.end[1].peers[0].in.maxTxNum, "what is dropped is no sign that others are lost")
+	require.EqualValues(t, room/each+1, p.end[1].peers.Get(0).in.maxTxNum, "what is dropped is no sign that others are lost")
 	for i := range uint32(3) { // duplicates are not buffered twice
 		require.Equal(t, DropDuplicate, p.handle(1, p.packet("again", func(h *Header) { h.Seq = i + 1 })))
 	}

@@ -5,13 +5,14 @@ import (
 
 	"github.com/softrnic/softrnic/internal/deadline"
 	"github.com/softrnic/softrnic/internal/fifo"
+	"github.com/softrnic/softrnic/internal/sparse"
 )
 
 // A Core is one end of the protocol, with the state of all peers. It is not
 // safe for concurrent use.
 type Core struct {
 	o            Options
-	peers        []*peer // by number; nil if unknown
+	peers        sparse.Table[peer]
 	slots        slots
 	reorderBytes int // bytes in reorder buffers
 
@@ -53,7 +54,7 @@ type Stats struct {
 // New returns a Core without peers. It panics if a required option is missing.
 func New(o Options) *Core {
 	o.setDefaults()
-	c := &Core{o: o, peers: make([]*peer, o.Peers)}
+	c := &Core{o: o, peers: sparse.Make[peer](o.Peers)}
 	c.slots.init(&c.o)
 	return c
 }
@@ -96,14 +97,11 @@ func (c *Core) restartPeer(p *peer, epoch uint32) {
 
 // getPeer returns the state of a peer and creates it if necessary.
 func (c *Core) getPeer(number int) *peer {
-	for number >= len(c.peers) {
-		c.peers = append(c.peers, nil)
-	}
-	p := c.peers[number]
+	p := c.peers.Find(number)
 	if p == nil {
-		p = &peer{number: number}
+		p = c.peers.Get(number)
+		p.number = number
 		p.reset(uint16(c.o.MTU), c.first)
-		c.peers[number] = p
 	}
 	return p
 }
@@ -117,7 +115,7 @@ func (c *Core) ClosePeer(number int) { c.closePeer(c.getPeer(number)) }
 // used for another peer.
 func (c *Core) RemovePeer(number int) {
 	c.closePeer(c.getPeer(number))
-	c.peers[number] = nil
+	c.peers.Remove(number)
 }
 
 func (c *Core) closePeer(p *peer) {

@@ -6,7 +6,7 @@ import "github.com/softrnic/softrnic/wire"
 type Packet struct {
 	Peer  int
 	Slot  int // slot of Bytes, in use until ReleaseSlot; -1: Bytes is in the Packet itself
-	Slab  int // number of the slab, 0 with Options.Memory
+	Slab  int // number of the slab, 0 with Options.Memory; -1: Bytes lies in no slab (Options.Short)
 	At    int // offset of Bytes in the slab, or in Options.Memory
 	Bytes []byte
 
@@ -41,7 +41,7 @@ func (c *Core) ReleaseSlot(slot int) {
 	i := int32(slot)
 	c.slots.release(i, posted)
 	if c.slots.state[i] != 0 { // it may be due for retransmission
-		c.markActive(c.peers[c.slots.owner[i]])
+		c.markActive(c.peers.Find(int(c.slots.owner[i])))
 	}
 }
 

@@ -8,10 +8,7 @@ import (
 // invariants checks the invariants of c.
 func (c *Core) invariants(check func(ok bool, format string, args ...any)) {
 	keptSlots, early := 0, 0
-	for _, p := range c.peers {
-		if p == nil {
-			continue
-		}
+	for _, p := range c.peers.All() {
 		s, r := &p.out, &p.in
 		n := int(s.nextQueue - s.una)
 		check(n <= Window && !seqAfter(s.una, s.nextSend) && !seqAfter(s.nextSend, s.nextQueue), "peer %d: %d %d %d", p.number, s.una, s.nextSend, s.nextQueue)
@@ -63,8 +60,8 @@ func (c *Core) invariants(check func(ok bool, format string, args ...any)) {
 
 // idle returns an error if c holds state of packets in flight.
 func (c *Core) idle() error {
-	for _, p := range c.peers {
-		if p != nil && (p.out.ring != nil || p.in.reorder != nil || p.in.partial != nil || c.peerDeadline(p) != 0 || p.blocked || p.slotStarved) {
+	for _, p := range c.peers.All() {
+		if p.out.ring != nil || p.in.reorder != nil || p.in.partial != nil || c.peerDeadline(p) != 0 || p.blocked || p.slotStarved {
 			return fmt.Errorf("peer %d is not idle: una %d next %d, inbox %v, %d of %d bytes, waiting %v, starving %v, due %d", p.number, p.out.una, p.out.nextQueue,
 				p.in.reorder != nil, len(p.in.partial), p.in.messageLen, p.blocked, p.slotStarved, c.peerDeadline(p))
 		}

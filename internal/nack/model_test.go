@@ -46,8 +46,8 @@ func TestReceiverAgainstModel(t *testing.T) {
 			if next > 0 {
 				require.Equal(t, byte(next-1), got[next-1])
 			}
-			c.peers[0].control.ack = true
-			c.markActive(c.peers[0])
+			c.peers.Get(0).control.ack = true
+			c.markActive(c.peers.Get(0))
 			var out [2]Packet
 			require.Equal(t, 1, c.Drain(2, out[:]))
 			require.True(t, h.Parse(out[0].Bytes))
@@ -85,8 +85,8 @@ func TestSenderAgainstModel(t *testing.T) {
 					next++
 				}
 			}
-			c.peers[0].out.window.Reset(minMTU, 0) // the window is tested elsewhere
-			c.markActive(c.peers[0])
+			c.peers.Get(0).out.window.Reset(minMTU, 0) // the window is tested elsewhere
+			c.markActive(c.peers.Get(0))
 			for n := c.Drain(now, out[:]); n > 0; n = c.Drain(now, out[:]) {
 				for i := range out[:n] {
 					var h Header
@@ -131,7 +131,7 @@ func TestSenderAgainstModel(t *testing.T) {
 			require.Equal(t, DropNone, c.HandlePacket(now, 0, b[:], nil))
 			var lost []uint32
 			for seq := una; seq != next; seq++ {
-				if r := c.peers[0].out.ring; r.lost&seqBit(seq) != 0 {
+				if r := c.peers.Get(0).out.ring; r.lost&seqBit(seq) != 0 {
 					lost = append(lost, seq)
 				}
 			}

@@ -35,6 +35,11 @@ type Options struct {
 	Memory  []byte
 	AddSlab func(length int) ([]byte, error)
 
+	// Short is the length up to which packets need not lie in a slab, because the
+	// caller copies them: 0, or at least the size of a header. They take memory of
+	// about that length instead of the MTU. Memory excludes it.
+	Short int
+
 	// ReorderBytes is the maximum number of bytes buffered out of order for all
 	// peers, by default 4 MiB.
 	ReorderBytes int
@@ -65,6 +70,7 @@ func (o *Options) setDefaults() {
 		o.Slots = 1024
 	}
 	if o.Memory != nil {
+		o.Short = 0
 		o.Memory = o.Memory[:MemorySize(o.Slots, o.MTU)]
 	}
 	if o.AddSlab == nil {

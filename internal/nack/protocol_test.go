@@ -122,7 +122,7 @@ func TestAckRequests(t *testing.T) {
 // ends the backoff although it acknowledges nothing new.
 func TestProbeBackoff(t *testing.T) {
 	p := newPair(t, Options{})
-	s := &p.end[0].peers[1].out
+	s := &p.end[0].peers.Get(1).out
 	var asked []Time
 	p.lose = func(_ int, h *Header) bool {
 		if h.Kind == Probe {
@@ -311,13 +311,13 @@ func TestOldEpochs(t *testing.T) {
 	p.run(100 * ms)
 	require.Equal(t, DropStaleDestination, p.handle(1, old[0]))
 	require.Equal(t, DropOldEpoch, p.handle(0, old[1]))
-	require.True(t, p.end[1].peers[0].control.hello, "a HELLO is pending")
-	require.False(t, p.end[0].peers[1].control.hello)
+	require.True(t, p.end[1].peers.Get(0).control.hello, "a HELLO is pending")
+	require.False(t, p.end[0].peers.Get(1).control.hello)
 	h := Header{Kind: Probe, Epoch: 9, To: 70} // for the next incarnation
 	var b [probeSize]byte
 	h.Put(b[:])
 	require.Equal(t, DropStaleDestination, p.handle(0, b[:]))
-	require.False(t, p.end[0].peers[1].control.hello, "no HELLO for another incarnation")
+	require.False(t, p.end[0].peers.Get(1).control.hello, "no HELLO for another incarnation")
 	p.run(100 * ms)
 	require.Equal(t, []string{"old", "new"}, p.got[0])
 	require.Equal(t, []string{"old"}, p.got[1])

@@ -44,8 +44,10 @@ func (c *Core) sendMessage(now Time, to int, head, body []byte, last Flags) erro
 		return ErrWouldBlock
 	}
 	p.blocked, p.slotStarved = false, false
-	if err := c.slots.ensureMemory(pieces); err != nil {
-		return err
+	if pieces > 1 || DataSize+n > c.o.Short {
+		if err := c.slots.ensureMemory(pieces); err != nil {
+			return err
+		}
 	}
 	c.Stats.Sent++
 	r := c.ensureSendRing(p)
@@ -145,7 +147,8 @@ func (c *Core) transmitData(now Time, p *peer, seq uint32, out *Packet) {
 	}
 	p.clearPiggybackedAck()
 	c.slots.state[i] |= posted
-	*out = Packet{Peer: p.number, Slot: int(i), Slab: int(i >> c.slots.shift), At: c.slots.offset(i), Bytes: b, Solicited: retransmitted || flags&Solicited != 0}
+	slab, at := c.slots.position(i)
+	*out = Packet{Peer: p.number, Slot: int(i), Slab: slab, At: at, Bytes: b, Solicited: retransmitted || flags&Solicited != 0}
 }
 
 // wantsAck reports whether the next packet should request an acknowledgement:

@@ -87,7 +87,7 @@ func newWorld(seed uint64, trace func(string)) *world {
 	w.travel = Time(w.pick(1, 10, 300)) * reliability.Microsecond
 	w.until = Time(w.pick(1, 20, 400)) * reliability.Millisecond
 	n := w.pick(2, 2, 3, 5)
-	o := Options{Peers: n, MTU: w.pick(minMTU, 200, 1000), Slots: w.pick(5, 40, 300), ReorderBytes: w.pick(1, 700, 1<<20),
+	o := Options{Peers: n, MTU: w.pick(minMTU, 200, 1000), Slots: w.pick(5, 40, 300), ReorderBytes: w.pick(1, 700, 1<<20), Short: w.pick(0, 64, 256),
 		AckDelay: int64(w.pick(20, 1000)) * reliability.Microsecond, GiveUp: 20_000 * reliability.Millisecond, MaxMessage: w.pick(0, 300, 5000)}
 	first := uint32(w.pick(0, 0, -7, 1<<31-9))
 	w.epoch = uint32(w.pick(1, 1000, -1, 1<<31-1))

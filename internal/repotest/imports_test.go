@@ -23,7 +23,8 @@ var allowedImports = map[string][]string{
 	"wire/mad":               {},
 	"internal/bsdh":          {},
 	"reliability":            {"wire"},
-	"internal/nack":          {"wire", "reliability", "internal/deadline", "internal/fifo", "internal/place"},
+	"internal/nack":          {"wire", "reliability", "internal/deadline", "internal/fifo", "internal/place", "internal/sparse"},
+	"internal/sparse":        {},
 	"internal/counters":      {},
 	"internal/deadline":      {},
 	"internal/fifo":          {},
@@ -57,7 +58,7 @@ var allowedImports = map[string][]string{
 	"internal/spelling":      {},
 	"mpi/internal/shm":       {"internal/racesync"},
 	"rdm":                    {"internal/progress", "internal/counters", "verbs", "wire", "cm", "reliability", "internal/nack", "internal/datagram", "internal/fifo", "internal/place", "internal/adapter"},
-	"internal/datagram":      {"internal/vtime", "verbs", "wire", "reliability", "internal/adapter", "internal/nack", "internal/hostaddr"},
+	"internal/datagram":      {"internal/vtime", "verbs", "wire", "reliability", "internal/adapter", "internal/nack", "internal/sparse", "internal/hostaddr"},
 	"sdp":                    {"internal/progress", "internal/counters", "internal/cancelctx", "internal/pages", "internal/place", "verbs", "cm", "wire", "internal/bsdh", "internal/flow", "sdp/internal/protocol", "internal/hostaddr", "internal/adapter"},
 	"internal/flow":          {"internal/spelling"},
 	"sdp/internal/protocol":  {"verbs", "internal/bsdh", "internal/flow"},
@@ -85,8 +86,8 @@ var allowedImports = map[string][]string{
 	"mpi/mpitest":            {"verbs", "rnic", "mpi"},
 	"examples/mpi":           {"verbs", "rnic", "mpi"},
 	"mpi/internal/engine":    {"internal/vtime", "internal/progress", "mpi/internal/fabric", "mpi/internal/match", "mpi/internal/protocol"},
-	"mpi/internal/fabric":    {"internal/epoll", "internal/flow", "internal/vtime", "internal/hostaddr", "internal/progress", "internal/rankwire", "internal/racesync", "internal/sched", "verbs", "cm", "internal/nack", "internal/datagram", "mpi/internal/envelope", "mpi/internal/protocol"},
-	"mpi/internal/protocol":  {"internal/fifo", "mpi/internal/envelope", "mpi/internal/match"},
+	"mpi/internal/fabric":    {"internal/epoll", "internal/flow", "internal/vtime", "internal/hostaddr", "internal/progress", "internal/rankwire", "internal/racesync", "internal/sched", "verbs", "cm", "internal/nack", "internal/sparse", "internal/datagram", "mpi/internal/envelope", "mpi/internal/protocol"},
+	"mpi/internal/protocol":  {"internal/fifo", "internal/sparse", "mpi/internal/envelope", "mpi/internal/match"},
 	"mpi/internal/envelope":  {},
 	"mpi/internal/match":     {},
 	"mpi/pmi":                {"internal/pmi"},
@@ -111,7 +112,7 @@ var allowedImports = map[string][]string{
 // Cores are deterministic: they have no I/O, locks, goroutines, clocks and random
 // sources, and must not import the packages of the standard library that offer them.
 var (
-	cores = []string{"internal/deadline", "internal/fifo", "wire", "wire/mad", "internal/bsdh", "reliability", "internal/nack", "qp", "cm/internal/protocol", "internal/flow", "sdp/internal/protocol",
+	cores = []string{"internal/deadline", "internal/fifo", "internal/sparse", "wire", "wire/mad", "internal/bsdh", "reliability", "internal/nack", "qp", "cm/internal/protocol", "internal/flow", "sdp/internal/protocol",
 		"mpi/internal/datatype", "mpi/internal/coll", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/deadlock", "acp/internal/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )

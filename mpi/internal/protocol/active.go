@@ -13,7 +13,7 @@ import (
 func (c *Core) SendActive(to int, h envelope.Header, payload []byte) error {
 	c.enter()
 	defer c.exit()
-	p := &c.peers[to]
+	p := c.peers.Get(to)
 	if p.err != nil {
 		return p.err
 	}
@@ -36,7 +36,7 @@ func (c *Core) SendActive(to int, h envelope.Header, payload []byte) error {
 }
 
 func (c *Core) trySendActive(to int, h *envelope.Header, payload []byte) bool {
-	p := &c.peers[to]
+	p := c.peers.Get(to)
 	h.Seq = p.sendSeq
 	if !c.sendPacket(to, h, payload) {
 		return false

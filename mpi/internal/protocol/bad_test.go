@@ -329,7 +329,7 @@ func TestNoViolations(t *testing.T) {
 			require.NoError(t, do(e))
 			_, _, underway := e.core.Pending()
 			require.Zero(t, underway)
-			require.False(t, e.core.peers[1].announceAll)
+			require.False(t, e.core.peers.Get(1).announceAll)
 		})
 	}
 }
@@ -354,7 +354,7 @@ func TestPacketsOfLostRank(t *testing.T) {
 	}
 	require.EqualValues(t, 5, e.core.Stats.Dropped)
 	require.False(t, r.Done)
-	require.False(t, e.core.peers[1].announceAll)
+	require.False(t, e.core.peers.Get(1).announceAll)
 }
 
 // TestUnknownScheme checks that the name of an invalid scheme contains its number.

@@ -91,7 +91,7 @@ func TestFlood(t *testing.T) {
 // and are released.
 func TestOutOfOrderIsBounded(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
-	p := &e.core.peers[1]
+	p := e.core.peers.Get(1)
 	for i := uint32(MaxEarly); i > 0; i-- {
 		require.NoError(t, e.handle(1, envelope.Header{Kind: envelope.Eager, Source: 1, Length: 9, Bytes: 9, Seq: i}, make([]byte, 9)...))
 	}

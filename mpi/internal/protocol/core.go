@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"github.com/softrnic/softrnic/internal/sparse"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
@@ -9,9 +10,9 @@ import (
 type Core struct {
 	net         Net
 	rank        int
-	peers       []peer
-	failedPeers []int // ranks, in the order of failure
-	failCause   error // set by FailAll: the error of all later requests
+	peers       sparse.Table[peer] // ranks that a packet, a request or a failure concerned
+	failedPeers []int              // ranks, in the order of failure
+	failCause   error              // set by FailAll: the error of all later requests
 
 	posted     match.Queue[*Request] // posted receive queue
 	unexpected match.Queue[*Message] // unexpected message queue
@@ -67,7 +68,7 @@ type Stats struct {
 // New returns the core of a rank in a job of size ranks. Until Attach only messages to
 // the own rank are possible.
 func New(rank, size int) *Core {
-	return &Core{rank: rank, peers: make([]peer, size), throttleWatermark: throttleWatermark, maxUnexpectedBytes: maxUnexpectedBytes}
+	return &Core{rank: rank, peers: sparse.Make[peer](size), throttleWatermark: throttleWatermark, maxUnexpectedBytes: maxUnexpectedBytes}
 }
 
 // Attach sets the net. It is called once, before any call about another rank.
@@ -81,15 +82,15 @@ func (c *Core) Pending() (receives, messages, inFlight int) {
 
 // Backlog returns the number of operations queued for a rank. A sender of an unbounded
 // number of Active packets should check it for backpressure.
-func (c *Core) Backlog(rank int) int { return c.peers[rank].queue.Len() }
+func (c *Core) Backlog(rank int) int { return c.peerState(rank).queue.Len() }
 
 // ActiveBacklog returns the number of Active packets in the backlog of a rank.
-func (c *Core) ActiveBacklog(rank int) int { return c.peers[rank].queuedActives }
+func (c *Core) ActiveBacklog(rank int) int { return c.peerState(rank).queuedActives }
 
 // Exchanged reports whether ordered packets were sent or queued to a rank, and whether one was
 // received from it.
 func (c *Core) Exchanged(rank int) (sent, received bool) {
-	p := &c.peers[rank]
+	p := c.peerState(rank)
 	return p.sendSeq != 0 || p.queue.Len() > 0, p.recvSeq != 0
 }
 

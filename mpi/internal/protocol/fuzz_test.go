@@ -65,7 +65,7 @@ func (f *fuzzed) packet(s *script) {
 		if ahead > 8 {
 			ahead = 0
 		}
-		h.Seq = f.core.peers[from].recvSeq + ahead
+		h.Seq = f.core.peers.Get(from).recvSeq + ahead
 	}
 	b := make([]byte, envelope.Size)
 	h.MarshalTo(b)
@@ -164,8 +164,7 @@ func (f *fuzzed) check() {
 			require.NotSame(f.t, &m.b[0], &r.Buf[0])
 		}
 	}
-	for i := range f.core.peers {
-		p := &f.core.peers[i]
+	for _, p := range f.core.peers.All() {
 		require.LessOrEqual(f.t, len(p.early), MaxEarly)
 		require.LessOrEqual(f.t, p.earlyBytes, MaxEarlyBytes)
 		require.GreaterOrEqual(f.t, p.unexpectedBytes, 0)

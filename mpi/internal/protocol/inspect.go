@@ -55,8 +55,8 @@ func (c *Core) EachSend(f func(r *Request) bool) {
 			return
 		}
 	}
-	for rank := range c.peers {
-		q := &c.peers[rank].queue
+	for _, p := range c.peers.All() {
+		q := &p.queue
 		for i := range q.Len() {
 			if o := q.At(i); o.op == opMessage && !f(o.r) {
 				return

@@ -137,7 +137,7 @@ func TestMessagesOfLostRank(t *testing.T) {
 	require.ErrorIs(t, r.Err, ErrLost)
 	receives, messages, underway := e.core.Pending()
 	require.Zero(t, receives+messages+underway)
-	require.Zero(t, e.core.peers[1].unexpectedBytes)
+	require.Zero(t, e.core.peers.Get(1).unexpectedBytes)
 }
 
 // TestTransferFails checks that a failed transfer completes its request with an error, on which the

@@ -37,7 +37,7 @@ const (
 
 // queueUnexpected appends a message to the unexpected queue.
 func (c *Core) queueUnexpected(from int, m *Message) error {
-	p := &c.peers[from]
+	p := c.peers.Get(from)
 	c.Stats.Unexpected++
 	p.unexpectedBytes += len(m.data) + messageOverhead
 	m.node.Item, m.node.Envelope = m, m.Envelope
@@ -56,7 +56,7 @@ func (c *Core) queueUnexpected(from int, m *Message) error {
 // dequeueUnexpected removes a message from the unexpected queue.
 func (c *Core) dequeueUnexpected(m *Message) {
 	from := int(m.Envelope.Source)
-	p := &c.peers[from]
+	p := c.peers.Get(from)
 	c.unexpected.Remove(&m.node)
 	p.unexpectedBytes -= len(m.data) + messageOverhead
 	if p.throttled && p.unexpectedBytes < c.throttleWatermark/2 {

@@ -37,7 +37,7 @@ const (
 // enqueue tries an operation, and queues it if the net is full or operations precede
 // it.
 func (c *Core) enqueue(to int, o sendOp) {
-	p := &c.peers[to]
+	p := c.peers.Get(to)
 	if p.err != nil {
 		if o.r != nil {
 			c.complete(o.r, p.err)
@@ -88,7 +88,7 @@ func (c *Core) Resume(rank int) {
 }
 
 func (c *Core) drainQueue(l deferredCall) {
-	rank, p := l.rank, &c.peers[l.rank]
+	rank, p := l.rank, c.peers.Get(l.rank)
 	for p.err == nil && p.queue.Len() > 0 {
 		o := *p.queue.Front()
 		before := uint64(0)
@@ -114,12 +114,12 @@ func (c *Core) drainQueue(l deferredCall) {
 // sendPacket sends a packet, and reports whether the net accepted it. The net may have
 // found just now that the rank failed: then its requests fail separately.
 func (c *Core) sendPacket(to int, h *envelope.Header, payload []byte) bool {
-	return c.peers[to].err == nil && c.net.Send(to, h, payload)
+	return c.peers.Get(to).err == nil && c.net.Send(to, h, payload)
 }
 
 // sendThrottle tells a rank whether to send RTS for all messages.
 func (c *Core) sendThrottle(to int) bool {
-	p := &c.peers[to]
+	p := c.peers.Get(to)
 	h := c.newHeader(envelope.Throttle, 0)
 	h.Seq = p.throttleSent + 1
 	if p.throttled {
@@ -134,7 +134,7 @@ func (c *Core) sendThrottle(to int) bool {
 
 // handleThrottle applies a THROTTLE of a rank, unless it is older than the last one.
 func (c *Core) handleThrottle(from int, h *envelope.Header) {
-	p := &c.peers[from]
+	p := c.peers.Get(from)
 	if int32(h.Seq-p.throttleReceived) > 0 { // serial number arithmetic: newer than the last
 		p.throttleReceived, p.announceAll = h.Seq, h.Length == 1
 	}

@@ -14,7 +14,7 @@ import (
 func (c *Core) HandlePacket(from int, h *envelope.Header, payload []byte) error {
 	c.enter()
 	defer c.exit()
-	p := &c.peers[from]
+	p := c.peers.Get(from)
 	switch {
 	case p.err != nil:
 		c.Stats.Dropped++

@@ -29,11 +29,22 @@ type peer struct {
 	failOnceEmpty error // error for FailPeer when queue becomes empty, or nil
 }
 
+// noPeer is the state of ranks that nothing concerned yet. It is not changed.
+var noPeer peer
+
+// peerState returns the state of a rank for reading.
+func (c *Core) peerState(rank int) *peer {
+	if p := c.peers.Find(rank); p != nil {
+		return p
+	}
+	return &noPeer
+}
+
 // FailPeer marks a rank as failed. The caller has disconnected it. The requests that
 // wait for the rank fail; messages of it that are complete stay. A request whose memory
 // the net still owns completes by TransferDone.
 func (c *Core) FailPeer(rank int, cause error) {
-	p := &c.peers[rank]
+	p := c.peers.Get(rank)
 	if p.err != nil {
 		return
 	}
@@ -52,7 +63,7 @@ func (c *Core) FailPeer(rank int, cause error) {
 // that the reply that the rank waits for leaves before. The rank must not use the memory of any
 // request, because it is not disconnected until then.
 func (c *Core) FailPeerOnceSent(rank int, cause error) {
-	if p := &c.peers[rank]; p.queue.Len() > 0 {
+	if p := c.peers.Get(rank); p.queue.Len() > 0 {
 		p.failOnceEmpty = cause
 		return
 	}
@@ -91,7 +102,7 @@ func (e *LostError) Unwrap() []error { return []error{ErrLost, e.Cause} }
 
 // failPeer completes all requests that wait for a failed rank.
 func (c *Core) failPeer(l deferredCall) {
-	rank, p := l.rank, &c.peers[l.rank]
+	rank, p := l.rank, c.peers.Get(l.rank)
 	for p.queue.Len() > 0 {
 		if r := p.queue.Pop().r; r != nil {
 			c.complete(r, p.err)
@@ -146,8 +157,8 @@ func (c *Core) FailAll(cause error) {
 		}
 		return true
 	})
-	for rank := range c.peers {
-		q := &c.peers[rank].queue
+	for _, p := range c.peers.All() {
+		q := &p.queue
 		for range q.Len() {
 			o := q.Pop()
 			if o.r != nil && !o.r.Done {
@@ -161,7 +172,7 @@ func (c *Core) FailAll(cause error) {
 }
 
 // PeerError returns the error of a failed rank, or nil.
-func (c *Core) PeerError(rank int) error { return c.peers[rank].err }
+func (c *Core) PeerError(rank int) error { return c.peerState(rank).err }
 
 // FailedPeers returns the number of failed ranks.
 func (c *Core) FailedPeers() int { return len(c.failedPeers) }
@@ -173,11 +184,11 @@ func (c *Core) SourceError(e match.Envelope, among []int) error {
 		return nil
 	}
 	if e.Source != match.Any {
-		return c.peers[e.Source].err
+		return c.peerState(int(e.Source)).err
 	}
 	for _, rank := range c.failedPeers {
 		if among == nil || slices.Contains(among, rank) {
-			return c.peers[rank].err
+			return c.peers.Get(rank).err
 		}
 	}
 	return nil

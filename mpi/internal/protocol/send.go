@@ -28,7 +28,7 @@ func (c *Core) Send(r *Request) {
 // it.
 func (c *Core) sendMessage(to int, r *Request) bool {
 	limits := c.net.Limits(to)
-	if len(r.Buf) <= limits.Eager && !c.peers[to].announceAll {
+	if len(r.Buf) <= limits.Eager && !c.peers.Get(to).announceAll {
 		return c.sendEager(to, r)
 	}
 	if len(r.Buf) <= limits.Eager {
@@ -38,7 +38,7 @@ func (c *Core) sendMessage(to int, r *Request) bool {
 }
 
 func (c *Core) sendEager(to int, r *Request) bool {
-	p := &c.peers[to]
+	p := c.peers.Get(to)
 	h := c.newHeader(envelope.Eager, 0)
 	h.Context, h.Tag, h.Length, h.Bytes, h.Seq = r.Envelope.Context, r.Envelope.Tag, uint64(len(r.Buf)), uint32(len(r.Buf)), p.sendSeq
 	if r.Sync {
@@ -61,7 +61,7 @@ func (c *Core) sendEager(to int, r *Request) bool {
 
 // sendRTS announces a message.
 func (c *Core) sendRTS(to int, r *Request, scheme Scheme) bool {
-	p := &c.peers[to]
+	p := c.peers.Get(to)
 	if scheme == RendezvousRead && r.exposed == nil {
 		var err error
 		if r.key, r.exposed, err = c.net.RegisterMemory(to, r.Buf, false); err != nil {
@@ -155,7 +155,7 @@ func (c *Core) sendData(to int, r *Request) bool {
 		}
 		r.offset += n
 	}
-	c.complete(r, c.peers[to].err)
+	c.complete(r, c.peers.Get(to).err)
 	return true
 }
 

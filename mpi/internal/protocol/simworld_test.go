@@ -75,9 +75,9 @@ func newWorld(seed uint64, trace func(string)) *world {
 		v.core.Handler = v.handle
 		v.core.throttleWatermark = w.pick(300, 2000, 1<<20)
 		v.left.sends, v.left.actives, v.left.singles, v.left.extras = w.rng.IntN(30), w.rng.IntN(8), w.rng.IntN(maxSingles+1), 3
-		for j := range v.core.peers {
-			v.core.peers[j].sendSeq, v.core.peers[j].recvSeq = w.firstSeq, w.firstSeq
-			v.core.peers[j].throttleSent, v.core.peers[j].throttleReceived = w.firstSeq, w.firstSeq
+		for j := range n {
+			v.core.peers.Get(j).sendSeq, v.core.peers.Get(j).recvSeq = w.firstSeq, w.firstSeq
+			v.core.peers.Get(j).throttleSent, v.core.peers.Get(j).throttleReceived = w.firstSeq, w.firstSeq
 		}
 		w.nodes = append(w.nodes, v)
 	}
@@ -346,10 +346,9 @@ func (w *world) finish() {
 		for _, r := range n.results {
 			w.check(bytes.Equal(r.buf, r.is), "%d: memory was written to after it was handed back", n.id)
 		}
-		for i := range n.core.peers {
-			p := &n.core.peers[i]
+		for i, p := range n.core.peers.All() {
 			w.check(p.unexpectedBytes == 0 && !p.throttled && p.earlyBytes == 0 && len(p.early) == 0 && p.queue.Len() == 0, "%d: something is left of %d: %+v", n.id, i, *p)
-			other := &w.nodes[i].core.peers[n.id]
+			other := w.nodes[i].core.peers.Get(n.id)
 			w.check(p.err != nil || other.err != nil || w.nodes[i].dead || !other.announceAll, "%d: rank %d is throttled for ever", n.id, i)
 		}
 		counters.Add(&w.seen, n.core.Stats)

@@ -23,7 +23,7 @@ func (c *Core) finishTransfer(l deferredCall) {
 	if r == nil || r.state != stateReading && r.state != stateWriting {
 		return
 	}
-	p := &c.peers[r.peer]
+	p := c.peers.Get(int(r.peer))
 	if r.state == stateReading && !r.oneSided {
 		c.enqueue(int(r.peer), sendOp{op: opReply, kind: envelope.FIN, id: r.remoteID})
 	}
@@ -49,7 +49,7 @@ func (c *Core) startOneSided(r *Request, key envelope.Key, o opKind) {
 	defer c.exit()
 	r.peer, r.key, r.Bytes, r.oneSided = int32(r.Dest), key, len(r.Buf), true
 	if r.Bytes == 0 {
-		c.complete(r, c.peers[r.Dest].err)
+		c.complete(r, c.peers.Get(r.Dest).err)
 		return
 	}
 	c.enqueue(r.Dest, sendOp{op: o, r: r})
@@ -78,8 +78,8 @@ func (c *Core) startTransfer(to int, o sendOp) bool {
 		return false
 	case err == nil:
 		r.state = state
-	case c.peers[to].err != nil:
-		c.complete(r, c.peers[to].err)
+	case c.peers.Get(to).err != nil:
+		c.complete(r, c.peers.Get(to).err)
 	default:
 		c.complete(r, fmt.Errorf("rank %d: %w", to, err))
 	}

@@ -44,7 +44,7 @@ const lookupTimeout = 60 * time.Second
 
 // startLookup looks up a rank, unless that is in progress.
 func (f *Fabric) startLookup(rank int) {
-	if l := &f.links[rank]; l.state == stateUnknown && !f.closed {
+	if l := f.links.Get(rank); l.state == stateUnknown && !f.closed {
 		l.state = stateLookup
 		f.work.Go(func() {
 			ctx, cancel := vtime.WithTimeout(f.ctx, lookupTimeout)
@@ -65,7 +65,7 @@ func (f *Fabric) lookupAddress(ctx context.Context, rank int) (a datagram.Addres
 
 // finishLookup opens the communication with a rank after its lookup.
 func (f *Fabric) finishLookup(rank int, a datagram.Address, err error) {
-	l := &f.links[rank]
+	l := f.links.Get(rank)
 	if f.closed || l.state != stateLookup {
 		return
 	}
@@ -84,14 +84,14 @@ func (f *Fabric) finishLookup(rank int, a datagram.Address, err error) {
 // ConnectAll implements fabric.Fabric. There are no connections; all ranks are looked
 // up.
 func (f *Fabric) ConnectAll(ctx context.Context) error {
-	for i := 1; i < len(f.links); i++ {
-		rank := (f.rank + i) % len(f.links)
+	for i := 1; i < f.ranks; i++ {
+		rank := (f.rank + i) % f.ranks
 		a, err := f.lookupAddress(ctx, rank)
 		if err != nil {
 			return fmt.Errorf("rank %d: %w", rank, err)
 		}
 		f.host.Do(func(*protocol.Core) {
-			if l := &f.links[rank]; l.state == stateUnknown {
+			if l := f.links.Get(rank); l.state == stateUnknown {
 				l.state = stateLookup
 			}
 			f.finishLookup(rank, a, nil)

@@ -7,6 +7,7 @@ import (
 	"github.com/softrnic/softrnic/internal/datagram"
 	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/internal/progress"
+	"github.com/softrnic/softrnic/internal/sparse"
 	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
@@ -26,7 +27,8 @@ type Fabric struct {
 	port *datagram.Port
 	core *nack.Core // the port's
 
-	links []link // by rank
+	ranks int
+	links sparse.Table[link] // by rank
 
 	// Send side.
 	unsent         int  // messages to be sent together
@@ -64,10 +66,10 @@ func NewPart(dev verbs.Device, host fabric.Host, book fabric.Book, pollShared fu
 		return nil, err
 	}
 	o.setDefaults(attr.ActiveMTU.Bytes())
-	f := &Fabric{dev: dev, host: host, book: book, o: o, pollShared: pollShared, rank: book.Rank(), links: make([]link, book.Size())}
+	f := &Fabric{dev: dev, host: host, book: book, o: o, pollShared: pollShared, rank: book.Rank(), ranks: book.Size(), links: sparse.Make[link](book.Size())}
 	f.deliver = f.handleMessage
 	f.port, err = datagram.Open(dev, datagram.Options{Self: uint32(f.rank), Peers: book.Size(), Epoch: max(1, uint32(vtime.Now().Unix())),
-		MaxMessage: envelope.Size + o.Eager, Receives: o.Receives, FirstReceives: firstReceives, Packets: o.Packets, GiveUp: o.GiveUp,
+		MaxMessage: envelope.Size + o.Eager, Receives: o.Receives, FirstReceives: max(minReceives, o.Receives/16), Packets: o.Packets, GiveUp: o.GiveUp,
 		OnDatagram: f.handleDatagram, OnFailure: f.failAll, Wake: func() { f.timer.Reset(0) }})
 	if err != nil {
 		return nil, err
@@ -112,7 +114,7 @@ func (f *Fabric) clock() nack.Time { return f.port.Now() }
 // Limits implements protocol.Net.
 func (f *Fabric) Limits(rank int) protocol.Limits {
 	eager := f.o.Eager
-	if l := &f.links[rank]; l.state == stateOpen {
+	if l := f.links.Get(rank); l.state == stateOpen {
 		eager = l.eager
 	}
 	return protocol.Limits{Eager: eager, Rendezvous: protocol.RendezvousCopy}
@@ -121,7 +123,7 @@ func (f *Fabric) Limits(rank int) protocol.Limits {
 // Send implements protocol.Net. Of consecutive messages all except the first are
 // coalesced.
 func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
-	switch f.links[rank].state {
+	switch f.links.Get(rank).state {
 	case stateUnknown, stateLookup:
 		f.startLookup(rank)
 		return false
@@ -161,7 +163,7 @@ func (*Fabric) RDMAWrite(int, []byte, envelope.Key, uint64) error { return error
 
 // failRank disconnects a rank that has failed.
 func (f *Fabric) failRank(rank int, cause error) {
-	l := &f.links[rank]
+	l := f.links.Get(rank)
 	if l.state == stateFailed {
 		return
 	}
@@ -182,7 +184,7 @@ func (f *Fabric) Fail(cause error) { f.failAll(cause) }
 
 // failAll fails all ranks.
 func (f *Fabric) failAll(cause error) {
-	for rank := range f.links {
+	for rank := range f.ranks {
 		if rank != f.rank {
 			f.failRank(rank, cause)
 		}

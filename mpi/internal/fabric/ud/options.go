@@ -15,8 +15,9 @@ type Options struct {
 	GiveUp            time.Duration // 0 is 10 s
 }
 
-// firstReceives is the number of receive buffers at the start.
-const firstReceives = 64
+// minReceives is the least number of receive buffers at the start, which else is a 16th of
+// Options.Receives.
+const minReceives = 8
 
 // setDefaults sets the options that are zero, for an adapter with an MTU of mtu bytes.
 func (o *Options) setDefaults(mtu int) {

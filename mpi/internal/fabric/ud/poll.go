@@ -50,7 +50,11 @@ func (f *Fabric) handleCompletions(wcs []verbs.WC) {
 func (f *Fabric) handleDatagram(now nack.Time, wc *verbs.WC, _, packet []byte) {
 	from, ok := nack.ParseFrom(packet)
 	rank := int(from)
-	if !ok || rank >= len(f.links) || rank == f.rank || f.links[rank].state == stateOpen && wc.SrcQPN != f.links[rank].qpn {
+	if !ok || rank >= f.ranks || rank == f.rank {
+		f.stats.unknownSenders++
+		return
+	}
+	if l := f.links.Get(rank); l.state == stateOpen && wc.SrcQPN != l.qpn {
 		f.stats.unknownSenders++
 		return
 	}
