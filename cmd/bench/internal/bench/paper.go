@@ -14,6 +14,10 @@ type Paper struct {
 	Title   string
 	Authors string
 	Venue   string // conference or journal, and year
+
+	// Figures of a shorter version of the paper, which is called Short and "short", and the same
+	// figures here.
+	shorter map[string]string
 }
 
 // Papers lists the papers that experiments reproduce.
@@ -30,6 +34,9 @@ var Papers = []*Paper{
 	{
 		Short: "SDP", Title: "Advanced Flow-control Mechanisms for the Sockets Direct Protocol over InfiniBand",
 		Authors: "Balaji, Bhagvat, Panda, Thakur, Gropp", Venue: "Argonne preprint P1422-0507, 2007",
+		shorter: map[string]string{
+			"4": "6", "4a": "6a", "4b": "6b", "5": "8", "6": "9", "6a": "9", "6b": "9", "7": "10", "7a": "10a", "7b": "10b",
+		},
 	},
 	{
 		Short: "ACP", Title: "Evaluation of On-Demand Message-Passing Module over RDMA Network",
@@ -95,54 +102,87 @@ func (e *Experiment) figureNumber() (n int, letter string) {
 	return n, rest
 }
 
-// Spellings of figures and tables: "Figure 6a", "figs. 6a", "tables I".
+// Spellings of figures and tables: "Figure 6(a)", "figs. 6a", "tables I".
 var (
 	figureWords = regexp.MustCompile(`\b(?:figures?|figs?\.?)\s*`)
 	tableWords  = regexp.MustCompile(`\btables?\b`)
+	partLetters = regexp.MustCompile(`(\d)\s*\(([a-z])\)`)
+	lists       = regexp.MustCompile(`\s*(?:,|\band\b)\s*(?:fig\. |table )?`)
 )
 
 // normalizeSource returns s in the spelling in which sources are compared.
 func normalizeSource(s string) string {
 	s = figureWords.ReplaceAllString(strings.ToLower(s), "fig. ")
+	s = partLetters.ReplaceAllString(s, "$1$2")
 	return strings.Join(strings.Fields(tableWords.ReplaceAllString(s, "table")), " ")
 }
 
-// sourceForms returns the normalized source of each figure of e: "acp fig. 11" and "acp fig.
-// 12" for "ACP figs. 11, 12".
-func (e *Experiment) sourceForms() []string {
-	first, others, _ := strings.Cut(normalizeSource(e.Source), ", ")
+// figureForms returns the normalized form of each figure that s lists: "acp fig. 11" and "acp
+// fig. 12" for "ACP figs. 11, 12".
+func figureForms(s string) []string {
+	first, others, _ := strings.Cut(lists.ReplaceAllString(normalizeSource(s), ","), ",")
 	forms := []string{first}
 	if i := strings.LastIndexByte(first, ' '); i >= 0 && others != "" {
-		for other := range strings.SplitSeq(others, ", ") {
+		for other := range strings.SplitSeq(others, ",") {
 			forms = append(forms, first[:i+1]+other)
 		}
 	}
 	return forms
 }
 
-// fromSource reports whether e reproduces the source named by pattern: a paper by its short
-// name or by words of its title, a figure by its number, or both. "fig. 6" includes 6a and 6b,
-// but "fig. 1" does not include 10.
+// inShorterVersion returns the form of a figure that form names by its number in a shorter version
+// of its paper, or form itself: "sdp fig. 6a" for "sdp short fig. 4a".
+func inShorterVersion(form string) string {
+	for _, p := range Papers {
+		figure, ok := strings.CutPrefix(form, strings.ToLower(p.Short)+" short fig. ")
+		if here := p.shorter[figure]; ok && here != "" {
+			return strings.ToLower(p.Short) + " fig. " + here
+		}
+	}
+	return form
+}
+
+// fromSource reports whether e reproduces a source named by pattern: a paper by its short name
+// or by words of its title, figures by their numbers, or both. "fig. 6" includes 6a and 6b, but
+// "fig. 1" does not include 10, and "figs. 6a, 8" are two figures.
 func (e *Experiment) fromSource(pattern string) bool {
-	pattern = normalizeSource(pattern)
+	pattern = strings.TrimSpace(pattern)
 	if pattern == "" {
 		return false
 	}
-	for _, source := range e.sourceForms() {
-		for at := 0; ; {
-			i := strings.Index(source[at:], pattern)
-			if i < 0 {
-				break
-			}
-			at += i
-			if wholeWords(source, at, at+len(pattern)) {
-				return true
-			}
-			at++
+	for _, form := range figureForms(pattern) {
+		if e.isFigure(inShorterVersion(form)) {
+			return true
 		}
 	}
 	p := e.Paper()
-	return p != nil && len(pattern) > 3 && strings.Contains(strings.ToLower(p.Title), pattern)
+	return p != nil && len(pattern) > 3 && strings.Contains(strings.ToLower(p.Title), strings.ToLower(pattern))
+}
+
+// isFigure reports whether a figure of e has the normalized form as whole words, or is the one
+// whose part the form names: "sdp fig. 9" for "sdp fig. 9b".
+func (e *Experiment) isFigure(form string) bool {
+	for _, source := range figureForms(e.Source) {
+		if containsWords(source, form) || source == strings.TrimRight(form, "abc") {
+			return true
+		}
+	}
+	return false
+}
+
+// containsWords reports whether s has the words of form, which is not empty.
+func containsWords(s, form string) bool {
+	for at := 0; form != ""; at++ {
+		i := strings.Index(s[at:], form)
+		if i < 0 {
+			break
+		}
+		at += i
+		if wholeWords(s, at, at+len(form)) {
+			return true
+		}
+	}
+	return false
 }
 
 // wholeWords reports whether s[from:to] begins at the start of a word and does not end inside a

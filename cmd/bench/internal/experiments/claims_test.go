@@ -129,6 +129,65 @@ func TestEveryFigure(t *testing.T) {
 	}
 }
 
+// TestFigureNames: the names by which the papers call their figures, one by one and as a list, find
+// the experiments that reproduce them. SDP has a shorter version with other numbers.
+func TestFigureNames(t *testing.T) {
+	for _, c := range []struct{ name, want string }{
+		{"SDP fig. 6a", "sdp-latency"},
+		{"SDP fig. 6b", "sdp-bandwidth"},
+		{"SDP fig. 6", "sdp-bandwidth sdp-latency"},
+		{"SDP fig. 8", "sdp-progress"},
+		{"SDP fig. 9", "sdp-utilization"},
+		{"SDP fig. 9(b)", "sdp-utilization"},
+		{"SDP fig. 10", "dc-isosurface dc-microscope"},
+		{"SDP fig. 10(a)", "dc-microscope"},
+		{"SDP fig. 10b", "dc-isosurface"},
+		{"SDP short fig. 4a", "sdp-latency"},
+		{"SDP short figure 4(b)", "sdp-bandwidth"},
+		{"SDP short fig. 5", "sdp-progress"},
+		{"SDP short figs. 6a, 6b", "sdp-utilization"},
+		{"SDP short fig. 7", "dc-isosurface dc-microscope"},
+		{"RCUD fig. 6a", "ib-qp-memory"},
+		{"RCUD fig. 6b", "ib-qp-latency"},
+		{"RCUD Figure 6(c)", "ib-concurrency"},
+		{"RCUD fig. 7a", "a2a-rdma"},
+		{"RCUD fig. 7b", "a2a-hybrid"},
+		{"RCUD fig. 8", "ib-transports"},
+		{"RCUD fig. 9", "a2a-ud sim-a2a"},
+		{"RCUD figs. 10, 11", "ud-rdma-read ud-rdma-write"},
+		{"RCUD figs. 10 and 11", "ud-rdma-read ud-rdma-write"},
+		{"RCUD Figure 10(a)", "ud-rdma-read"},
+		{"RCUD fig. 6d", ""},
+		{"IWARP fig. 5b", "mpi-put"},
+		{"ACP fig. 6", "acp-gma"},
+		{"ACP table I", "acp-memory"},
+		{"ACP tables I, II, III", "acp-memory"},
+		{"ACP figs. 7, 8", "acp-bandwidth acp-pingpong"},
+		{"ACP figs. 9, 10", "acp-slots"},
+		{"ACP figs. 11, 12", "acp-connect"},
+		{"ACP fig. 12", "acp-connect"},
+		{"IWARP fig. 4", "mpi-bandwidth mpi-latency"},
+		{"IWARP figs. 5, 6", "mpi-get mpi-put"},
+		{"IWARP figs. 7, 8a", "imb-allgather imb-allreduce imb-barrier"},
+		{"IWARP fig. 8b", "nas-cg nas-is"},
+		{"fig. 6a", "ib-qp-memory sdp-latency"},
+		{"fig. 4a", "mpi-latency"},
+		{"figure 12", "acp-connect"},
+		{"fig. 1", ""},
+	} {
+		found, err := bench.Default.Match(c.name)
+		var names []string
+		for _, e := range found {
+			names = append(names, e.Name)
+		}
+		slices.Sort(names)
+		require.Equal(t, c.want, strings.Join(names, " "), c.name)
+		require.Equal(t, c.want == "", err != nil, c.name)
+		again, _ := bench.Default.Find(c.name) // that of `bench run`
+		require.Len(t, again, len(found), c.name)
+	}
+}
+
 // TestPointsAreBounded: a size or a number beyond the range of an experiment is refused with the
 // range.
 func TestPointsAreBounded(t *testing.T) {
