@@ -38,6 +38,7 @@ const (
 )
 
 const (
+	basicLayer   = "basic-layer"
 	eachRank     = "basic-layer-each-rank"
 	constantPart = "basic-layer-constant"
 	eachRankUnit = "B per rank"
@@ -57,6 +58,12 @@ func acpMemoryClaims() []bench.Statement {
 			Sentence: "The constant part is at most 2 MB.",
 			Paper:    "2 MB", Number: 2 << 20,
 			Compare: bench.Value{Of: []string{constantPart}, Unit: measure.Bytes, At: bench.Everywhere(ranksUnit), Limit: bench.AtMost(2 << 20)}, Exact: true,
+		},
+		{
+			Source:   "ACP table I",
+			Sentence: "In a job of a million ranks the basic layer of each takes at most 178 MB.",
+			Paper:    "178 MB for 1 million processes", Number: 178e6,
+			Compare: bench.Value{Of: []string{basicLayer}, Unit: measure.Bytes, At: bench.At(1e6, ranksUnit), Limit: bench.AtMost(178e6)}, Exact: true,
 		},
 	}
 	for _, c := range []struct{ role, source, formula string }{
@@ -91,7 +98,7 @@ func acpMemory(ctx context.Context, r *run) error {
 			return err
 		}
 		sizes = append(sizes, bytes)
-		r.Emit(bench.Row{Series: "basic-layer", X: float64(n), XUnit: ranksUnit, Y: bytes, YUnit: measure.Bytes})
+		r.Emit(bench.Row{Series: basicLayer, X: float64(n), XUnit: ranksUnit, Y: bytes, YUnit: measure.Bytes})
 	}
 	if last := len(counts) - 1; counts[last] > counts[0] {
 		each := (sizes[last] - sizes[0]) / float64(counts[last]-counts[0])

@@ -59,6 +59,19 @@ func udCold(cold, warm string) bench.Statement {
 	}
 }
 
+// udSlower returns the statement that emulated operations are slower than those over RC.
+func udSlower(op string, emulated []string, rc verbsbench.Op) bench.Statement {
+	over := func(unit string, limit bench.Limit) bench.Comparison {
+		return bench.Ratio{Of: emulated, Over: []string{string(rc)}, Unit: unit, At: bench.Everywhere(measure.Bytes), Limit: limit}
+	}
+	return bench.Statement{
+		Source:   "RCUD sec. 5.1.3",
+		Sentence: fmt.Sprintf("An emulated %s takes longer than over RC, and a stream of them has less bandwidth, at each size.", op),
+		Paper:    "compared to RC, the emulation performs poorly",
+		Compare:  bench.All{over(measure.Microseconds, bench.AtLeast(1)), over(measure.MegabytesPerSec, bench.AtMost(1))},
+	}
+}
+
 func udReadClaims() []bench.Statement {
 	return []bench.Statement{
 		{
@@ -75,6 +88,7 @@ func udReadClaims() []bench.Statement {
 			Because: "the sleeping service is woken by the scheduler, twice for a read",
 		},
 		udCold("ud-read-cold", "ud-read-event"),
+		udSlower("read", []string{"ud-read-event", "ud-read-poll"}, verbsbench.RCRead),
 		{
 			Source:   bench.Adapter,
 			Sentence: "A read that the adapters execute natively over UD takes at most 1.3 times as long as over RC.",
@@ -91,6 +105,7 @@ func udWriteClaims() []bench.Statement {
 			Compare:  udOver("ud-write-lazy", udReadSeries, bench.AtMost(1)),
 		},
 		udCold("ud-write-cold", "ud-write-lazy"),
+		udSlower("write", []string{"ud-write-lazy"}, verbsbench.RCWrite),
 		{
 			Source:   bench.Adapter,
 			Sentence: "Reliable messages over UD have at least 0.6 times the bandwidth of RC sends at 64 KiB.",
