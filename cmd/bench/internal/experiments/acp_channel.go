@@ -84,9 +84,14 @@ func acpSlots(ctx context.Context, r *run) error {
 	return nil
 }
 
+// roundTrips returns the number of round trips of a round: fewer of messages above 4 KiB.
+func (r *run) roundTrips(size int) int {
+	return max(10, min(r.Int("iters"), r.Int("iters")*(4<<10)/size))
+}
+
 // slotsPoint measures all numbers of slots with messages of one size.
 func slotsPoint(ctx context.Context, r *run, job *acpbench.Job, size int, imm bool) error {
-	iters := max(10, min(r.Int("iters"), r.Int("iters")*(4<<10)/size))
+	iters := r.roundTrips(size)
 	var set seriesSet
 	var at []int
 	for _, series := range []string{sendSlots, recvSlots} {

@@ -105,7 +105,8 @@ func TestClaimsCanFail(t *testing.T) {
 }
 
 // TestEveryFigure requires a statement about each figure and table of the papers that an
-// experiment reproduces.
+// experiment reproduces, except for ACP fig. 6, of which the paper says nothing that could be
+// judged.
 func TestEveryFigure(t *testing.T) {
 	about := map[string]int{}
 	for _, e := range bench.Default.All() {
@@ -120,7 +121,7 @@ func TestEveryFigure(t *testing.T) {
 	for paper, figures := range map[string]string{
 		"SDP":   "fig. 6a, fig. 6b, fig. 8, fig. 9, fig. 10a, fig. 10b, sec. 2.2",
 		"RCUD":  "fig. 6a, fig. 6b, fig. 6c, fig. 7a, fig. 7b, fig. 8, fig. 9, fig. 10, fig. 11",
-		"ACP":   "fig. 6, fig. 7, fig. 8, fig. 9, fig. 10, fig. 11, fig. 12, table I, table II, table III",
+		"ACP":   "fig. 7, fig. 8, fig. 9, fig. 10, fig. 11, fig. 12, table I, table II, table III",
 		"IWARP": "fig. 4a, fig. 4b, fig. 5, fig. 6, fig. 7a, fig. 7b, fig. 8a, fig. 8b",
 	} {
 		for figure := range strings.SplitSeq(figures, ", ") {
