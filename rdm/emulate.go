@@ -13,6 +13,7 @@ type rdmaState struct {
 	awaiting    int             // emulated operations that wait for a reply
 
 	replies    fifo.Queue[reply] // replies to send to the peer
+	opsFirst   bool              // the next flush sends operations before replies
 	fault      status            // first error of the peer's incomplete write
 	unreadable bool              // sendOpMessage failed because its memory is unreadable
 	native     nativeState
@@ -35,11 +36,18 @@ func (p *Peer) ensureRDMA() *rdmaState {
 func (p *Peer) fragmentSize() int { return p.e.port.PeerMTU(p.number) - nack.DataSize - shortSize }
 
 // flushPending sends the replies and operations that wait for space in p's
-// window.
+// window. They take turns in being the first, because either may fill the window
+// again and again: a peer that reads all the time would otherwise stop the
+// operations of this endpoint.
 func (e *Endpoint) flushPending(p *Peer) {
 	s := p.rdmaState
 	if s == nil || p.state == failed {
 		return
+	}
+	first := s.opsFirst
+	s.opsFirst = !first
+	if first {
+		e.sendOps(p)
 	}
 	if !e.sendReplies(p) {
 		return
@@ -47,7 +55,15 @@ func (e *Endpoint) flushPending(p *Peer) {
 	if s.native.state == agreed {
 		s.replies = fifo.Queue[reply]{} // no more emulated requests follow
 	}
-	for s.queue.Len() > 0 {
+	if !first {
+		e.sendOps(p)
+	}
+}
+
+// sendOps sends the queued operations on the memory of a peer.
+func (e *Endpoint) sendOps(p *Peer) {
+	s := p.rdmaState
+	for p.state != failed && s.queue.Len() > 0 {
 		op := *s.queue.Front()
 		switch e.routeTo(p) {
 		case routeUnknown:

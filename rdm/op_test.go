@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +62,46 @@ func TestReadWrite(t *testing.T) {
 				require.Equal(t, model, mine.Bytes())
 			})
 		}
+	}
+}
+
+// TestOpsBesideReads checks that an endpoint whose memory is read all the time completes operations of
+// its own.
+func TestOpsBesideReads(t *testing.T) {
+	for name, o := range ways {
+		t.Run(name, func(t *testing.T) {
+			a, b := endpoint(t, "", o), endpoint(t, "", o)
+			ctx := guarded(t)
+			const size, window, writes = 64 << 10, 16, 5
+			mine, theirs := region(t, a, window*size, everything), region(t, b, size, everything)
+			reader, writer := dial(t, a, b), dial(t, b, a)
+			var ended atomic.Bool
+			wrote := make(chan error, 1)
+			go func() {
+				defer ended.Store(true)
+				var op rdm.Op
+				for range writes {
+					err := writer.Write(&op, theirs.At(0, 8), mine.Remote(0))
+					if err == nil {
+						err = op.Wait(ctx)
+					}
+					if err != nil {
+						wrote <- err
+						return
+					}
+				}
+				wrote <- nil
+			}()
+			var ops [window]rdm.Op
+			for k := 0; !ended.Load(); k = (k + 1) % window {
+				require.NoError(t, ops[k].Wait(ctx))
+				require.NoError(t, reader.Read(&ops[k], mine.At(k*size, size), theirs.Remote(0)))
+			}
+			require.NoError(t, <-wrote)
+			for k := range ops {
+				require.NoError(t, ops[k].Wait(ctx))
+			}
+		})
 	}
 }
 
