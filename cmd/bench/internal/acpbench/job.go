@@ -12,7 +12,9 @@ import (
 
 // Config describes a job.
 type Config struct {
-	Ranks int
+	Ranks    int
+	Progress bool // acp.Options.Progress
+	Loose    bool // the processes may run on all CPUs
 }
 
 // roundTimeout is the maximum duration of a round.
@@ -26,9 +28,9 @@ type Job struct{ *proc.Group }
 func Open(ctx context.Context, c Config) (*Job, error) {
 	specs := make([]proc.Spec, c.Ranks)
 	for i := range specs {
-		specs[i] = proc.Spec{Name: worker, Role: roleRank}
+		specs[i] = proc.Spec{Name: worker, Role: roleRank, Args: c}
 	}
-	g, err := proc.Start(ctx, proc.Options{Pin: c.Ranks <= runtime.NumCPU(), Timeout: roundTimeout, Ranks: true}, specs...)
+	g, err := proc.Start(ctx, proc.Options{Pin: !c.Loose && c.Ranks <= runtime.NumCPU(), Timeout: roundTimeout, Ranks: true}, specs...)
 	if err != nil {
 		return nil, err
 	}

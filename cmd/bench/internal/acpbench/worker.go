@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/overlap"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
@@ -24,6 +26,8 @@ type request struct {
 	Stream  *streamRound  `json:",omitempty"`
 	Copy    *copyRound    `json:",omitempty"`
 	Connect *connectRound `json:",omitempty"`
+	Overlap *overlapRound `json:",omitempty"`
+	Compute time.Duration `json:",omitempty"` // processor time of a computation of rank 0
 }
 
 // A reply is the result of a round on one rank.
@@ -31,11 +35,12 @@ type reply struct {
 	Figure  float64          `json:",omitempty"`
 	Latency *measure.Latency `json:",omitempty"`
 	Free    *measure.Latency `json:",omitempty"` // of connectRound, whose Latency is that of connecting
+	Overlap overlap.Result   `json:",omitzero"`
 }
 
 func init() {
-	proc.Register(worker, roleRank, func(ctx context.Context, w *proc.Worker) error {
-		p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{})
+	proc.RegisterArgs(worker, roleRank, func(ctx context.Context, w *proc.Worker, c Config) error {
+		p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{Progress: c.Progress})
 		if err != nil {
 			return err
 		}
@@ -62,6 +67,11 @@ func (r *rank) serveRequest(ctx context.Context, q request) (out reply, err erro
 		out.Figure, err = r.runCopies(ctx, *q.Copy)
 	case q.Connect != nil:
 		out.Latency, out.Free, err = r.runConnects(ctx, *q.Connect)
+	case q.Overlap != nil:
+		out.Overlap, err = r.runOverlap(ctx, *q.Overlap)
+	case q.Compute > 0 && r.Rank() == 0:
+		out.Figure = overlap.Stolen(q.Compute)
+	case q.Compute > 0:
 	default:
 		err = errors.New("acpbench: empty request")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas/ep"
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas/is"
 	"github.com/softrnic/softrnic/cmd/bench/internal/osu"
+	"github.com/softrnic/softrnic/cmd/bench/internal/overlap"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/rnic"
@@ -35,6 +36,9 @@ type request struct {
 	Burst        *burstRound `json:",omitempty"`
 	PacketMemory bool        `json:",omitempty"`
 	Halo         *haloRound  `json:",omitempty"`
+
+	Overlap *overlapRound `json:",omitempty"`
+	Compute time.Duration `json:",omitempty"` // processor time of a computation of rank 0
 
 	Late time.Duration `json:",omitempty"` // a barrier that the last rank enters so late
 }
@@ -62,6 +66,9 @@ type reply struct {
 
 	Burst *measure.Latency `json:",omitempty"`
 	Halo  *measure.Latency `json:",omitempty"`
+
+	Overlap overlap.Result `json:",omitzero"`
+	Stolen  float64        `json:",omitempty"` // percent
 
 	Memory       *Memory        `json:",omitempty"` // set at every rank
 	PacketMemory float64        `json:",omitempty"` // set at every rank
@@ -116,6 +123,12 @@ func (w rank) serveRequest(_ context.Context, r request) (out reply, err error) 
 		out.PacketMemory, err = w.measurePacketMemory()
 	case r.Halo != nil:
 		return w.runHalo(r.Halo)
+	case r.Overlap != nil:
+		out.Overlap, err = w.runOverlap(*r.Overlap)
+	case r.Compute > 0:
+		if w.Rank() == 0 {
+			out.Stolen = overlap.Stolen(r.Compute)
+		}
 	case r.Late > 0:
 		out.Usage, err = w.waitForLate(r.Late)
 	default:

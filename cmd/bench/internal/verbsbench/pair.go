@@ -24,6 +24,8 @@ type Config struct {
 	// Model of a cache of queue pair contexts; see rnic.ICM.
 	ICMEntries     int
 	ICMMissPenalty time.Duration
+
+	Loose bool // the processes may run on all CPUs; else each is pinned to its own
 }
 
 // A Pair is two processes with a device each, which wait for requests. It is used by one
@@ -39,7 +41,7 @@ func OpenPair(ctx context.Context, c Config) (*Pair, error) {
 		c.MTU = 4096
 	}
 	end := proc.Spec{Name: worker, Role: roleSide, Args: c}
-	g, err := proc.Start(ctx, proc.Options{Pin: true}, end, end)
+	g, err := proc.Start(ctx, proc.Options{Pin: !c.Loose}, end, end)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +81,12 @@ func (s targetHandle) Close(ctx context.Context) error {
 func (s targetHandle) callFirst(ctx context.Context, r request) (reply, error) {
 	r.Target = s.id
 	return proc.CallFirst[request, reply](ctx, s.pair.Group, r)
+}
+
+// callBoth is callFirst with the replies of both sides, in rank order.
+func (s targetHandle) callBoth(ctx context.Context, r request) ([]reply, error) {
+	r.Target = s.id
+	return proc.Call[request, reply](ctx, s.pair.Group, r)
 }
 
 // latencyRounds returns rounds of iters messages or operations. The figure is the median in

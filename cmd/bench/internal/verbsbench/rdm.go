@@ -149,6 +149,8 @@ func (r *rdmSide) slotOffset(n int) int { return n % r.slots * r.stride }
 func (r *rdmSide) runRound(ctx context.Context, q request) (out reply, err error) {
 	r.rounds++
 	switch {
+	case q.Overlap != nil:
+		return r.runOverlap(ctx, *q.Overlap)
 	case r.o.Poll && r.Rank == 1 && (r.o.Op == RDMRead || q.Iters == 0):
 		err = r.spinUntil(func() bool { return r.region.LoadUint64(r.endFlagOffset()) == uint64(r.rounds) })
 	case q.Iters > 0:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/overlap"
 	"github.com/softrnic/softrnic/cmd/bench/internal/payload"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 	"github.com/softrnic/softrnic/rnic"
@@ -27,6 +28,7 @@ type request struct {
 	IdleConns *IdleConnsOptions `json:",omitempty"`
 	RDM       *RDMOptions       `json:",omitempty"`
 	Iters     int               `json:",omitempty"`
+	Overlap   *overlapRound     `json:",omitempty"` // of RDM
 	For       time.Duration     `json:",omitempty"`
 	Idle      bool              `json:",omitempty"` // measure the usage of the process for For
 	Close     bool              `json:",omitempty"`
@@ -38,6 +40,8 @@ type reply struct {
 	Latency   *measure.Latency `json:",omitempty"`
 	Flow      *Flow            `json:",omitempty"`
 	HeapBytes int64            `json:",omitempty"`
+	Overlap   overlap.Result   `json:",omitzero"`
+	Stolen    float64          `json:",omitempty"` // percent
 	Usage     measure.Usage    `json:",omitzero"`
 }
 
