@@ -63,15 +63,24 @@ func (s *Statement) judgeRows(f figures, quick bool) Outcome {
 	case noise != "":
 		o.Word, o.Reason = NotJudged, "noise: "+noise
 	case len(j.absent) > 0:
-		o.Word, o.Reason = NotJudged, strings.Join(j.absent, "; ")
+		o.Word, o.Reason = NotJudged, joinReasons(j.absent)
 	case len(j.missing) > 0 || worst == nil:
-		o.Word, o.Reason = NotReached, strings.Join(j.missing, "; ")
+		o.Word, o.Reason = NotReached, joinReasons(j.missing)
 	case s.Number > 0 && worst.Limit.isBeyond(worst.Figure, s.Number):
 		o.Word = Beyond
 	default:
 		o.Word = Reproduced
 	}
 	return o
+}
+
+// joinReasons joins the first reasons, and counts the others.
+func joinReasons(reasons []string) string {
+	const shown = 3
+	if more := len(reasons) - shown; more > 1 {
+		return fmt.Sprintf("%s; and %d more", strings.Join(reasons[:shown], "; "), more)
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // decisiveCheck returns the check without noise that misses its limit by the largest fraction, or, if

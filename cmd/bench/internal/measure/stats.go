@@ -108,7 +108,7 @@ func FormatAt(x float64, unit string) string {
 	if x == 1 && len(unit) > len("us") { // not a unit of time
 		unit = strings.TrimSuffix(unit, "s")
 	}
-	return strconv.FormatFloat(x, 'g', -1, 64) + " " + unit
+	return strconv.FormatFloat(x, 'f', -1, 64) + " " + unit
 }
 
 // MBps returns the payload rate of n bytes in d, in MB/s, or 0 if d is not positive.

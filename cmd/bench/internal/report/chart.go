@@ -5,7 +5,6 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -15,7 +14,6 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
-	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
 // Size of one chart in points. The charts of an experiment are stacked; the height of a bar
@@ -29,18 +27,12 @@ const (
 )
 
 var shapes = []draw.GlyphDrawer{
-	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.PlusGlyph{}, draw.SquareGlyph{},
+	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{},
 }
 
-// SVG draws the rows in at least one chart for each pair of units. It returns a complete SVG
-// document, or nil if rows is empty.
-func SVG(rows []bench.Row) ([]byte, error) {
-	var all []*panel
-	for _, g := range groupRows(rows) {
-		all = append(all, g.panels()...)
-	}
-	return drawPanels(all)
-}
+// SVG draws the rows of a result in at least one chart for each pair of units. It returns a
+// complete SVG document, or nil if there are no rows.
+func SVG(res *bench.Result) ([]byte, error) { return drawPanels(panelsOfResult(res)) }
 
 // drawPanels draws the charts stacked. It returns nil if there are none.
 func drawPanels(panels []*panel) ([]byte, error) {
@@ -118,20 +110,29 @@ func (p *panel) newPlot() (*plot.Plot, *plot.Legend, error) {
 // the smallest. Without a limit, one outlier would determine the scale of the chart.
 const clampFactor = 1.3
 
-// errorRange returns the smallest figure and the 99th percentile of a row, clamped to the range
-// of the chart. It returns false if the row has no sample.
+// errorRange returns the smallest figure and the 99th percentile of a row, or the smallest and the
+// largest of its rounds if it has no statistics, clamped to the range of the chart. It returns
+// false if the row has no sample.
 func (p *panel) errorRange(r bench.Row) (low, high float64, ok bool) {
-	if r.Stats == nil || r.N < 2 || r.Min > r.Y || r.P99 < r.Y {
+	switch {
+	case r.Stats != nil && r.N > 1:
+		low, high = r.Min, r.P99
+	case len(r.Rounds) > 1:
+		low, high = slices.Min(r.Rounds), slices.Max(r.Rounds)
+	default:
+		return 0, 0, false
+	}
+	if low > r.Y || high < r.Y {
 		return 0, 0, false
 	}
 	least, most := p.yRange()
-	low, high = max(r.Min, min(least, least/clampFactor)), min(r.P99, max(most, most*clampFactor))
+	low, high = max(low, min(least, least/clampFactor)), min(high, max(most, most*clampFactor))
 	return min(low, r.Y), max(high, r.Y), true
 }
 
 // drawBars draws a horizontal bar for each series, with whiskers from the smallest figure to
 // the 99th percentile.
-func (p *panel) drawBars(chart *plot.Plot, _ *plot.Legend) error {
+func (p *panel) drawBars(chart *plot.Plot, legend *plot.Legend) error {
 	colors := p.seriesColors()
 	n := len(p.series)
 	names := make([]string, n)
@@ -177,12 +178,19 @@ func (p *panel) drawBars(chart *plot.Plot, _ *plot.Legend) error {
 	if err != nil {
 		return err
 	}
-	figures.Offset = vg.Point{X: 5, Y: -4}
+	figures.Offset = vg.Point{X: 9, Y: -4}
 	for i := range figures.TextStyle {
 		figures.TextStyle[i].Font.Variant, figures.TextStyle[i].Font.Size = "Sans", 10
 	}
 	chart.Add(figures)
+	err = p.drawPaper(chart, legend, func(point bench.PaperPoint) plotter.XY {
+		return plotter.XY{X: point.Y, Y: float64(n - 1 - slices.Index(p.series, point.Series))}
+	})
+	if err != nil {
+		return err
+	}
 	chart.NominalY(names...)
+	chart.X.Tick.Marker = shortTicks{plot.DefaultTicks{}}
 	chart.Y.Min, chart.Y.Max = -0.5, float64(n)-0.5
 	chart.X.Min = min(chart.X.Min, 0)
 	chart.X.Max += (chart.X.Max - chart.X.Min) * 0.2 // space for the labels behind the bars
@@ -234,6 +242,12 @@ func (p *panel) drawLines(chart *plot.Plot, legend *plot.Legend) error {
 		chart.Add(line, points)
 		legend.Add(s, line, points)
 	}
+	err := p.drawPaper(chart, legend, func(point bench.PaperPoint) plotter.XY { return plotter.XY{X: point.X, Y: point.Y} })
+	if err != nil {
+		return err
+	}
+	chart.X.Tick.Marker = shortTicks{plot.DefaultTicks{}}
+	chart.Y.Tick.Marker = shortTicks{plot.DefaultTicks{}}
 	if p.xs[0] > 0 && p.xs[len(p.xs)-1] >= 8*p.xs[0] {
 		chart.X.Scale = plot.LogScale{}
 		chart.X.Tick.Marker = p.sparseTicks()
@@ -242,26 +256,12 @@ func (p *panel) drawLines(chart *plot.Plot, legend *plot.Legend) error {
 	}
 	if low, high := p.yRange(); low > 0 && high > 50*low {
 		chart.Y.Scale = plot.LogScale{}
-		chart.Y.Tick.Marker = plot.LogTicks{Prec: -1}
+		chart.Y.Tick.Marker = shortTicks{plot.LogTicks{Prec: -1}}
 		chart.Y.Min = max(chart.Y.Min, math.SmallestNonzeroFloat64)
 	} else {
 		chart.Y.Min = min(chart.Y.Min, 0)
 	}
 	return nil
-}
-
-// sparseTicks returns a tick for each x, and labels as many as fit.
-func (p *panel) sparseTicks() plot.ConstantTicks {
-	const maxLabels = 9
-	every := (len(p.xs) + maxLabels - 1) / maxLabels
-	ticks := make(plot.ConstantTicks, len(p.xs))
-	for i, x := range p.xs {
-		ticks[i].Value = x
-		if i%every == 0 {
-			ticks[i].Label = strings.ReplaceAll(measure.FormatAt(x, p.xUnit), " "+p.xUnit, "")
-		}
-	}
-	return ticks
 }
 
 // palette has distinct colours, also for most colour-blind readers (Okabe and Ito's palette).
@@ -273,37 +273,18 @@ var palette = []color.RGBA{
 // baselineColor is the colour of baseline series.
 var baselineColor = color.RGBA{110, 110, 110, 255}
 
-// seriesColors returns the colour of each series of the panel. If there are several transports,
-// each transport has a hue and its series are shades of it. The series of a single transport
+// seriesColors returns the colour of each series of the panel: baselines are grey, and the others
 // have different hues.
 func (p *panel) seriesColors() map[string]color.RGBA {
 	colors := map[string]color.RGBA{}
-	var transports []string
-	members := map[string][]string{}
 	targets := 0
 	for _, s := range p.series {
-		if slices.Contains(p.baselines, s) {
-			colors[s] = baselineColor
-			if k := slices.Index(p.baselines, s); k > 0 {
-				colors[s] = shadeColor(baselineColor, k, len(p.baselines))
-			}
+		if k := slices.Index(p.baselines, s); k >= 0 {
+			colors[s] = shadeColor(baselineColor, k, len(p.baselines))
 			continue
 		}
-		transport, _, _ := strings.Cut(s, "-")
-		if !slices.Contains(transports, transport) {
-			transports = append(transports, transport)
-		}
-		members[transport] = append(members[transport], s)
 		colors[s] = palette[targets%len(palette)]
 		targets++
-	}
-	if len(transports) < 2 {
-		return colors
-	}
-	for hue, t := range transports {
-		for i, s := range members[t] {
-			colors[s] = shadeColor(palette[hue%len(palette)], i, len(members[t]))
-		}
 	}
 	return colors
 }

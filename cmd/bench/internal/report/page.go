@@ -97,7 +97,7 @@ func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
 		Head: headCells(results), Counts: map[mark]int{}, RatioNote: RatioNote,
 	}
 	for _, res := range results {
-		charts, err := drawCharts(res.Rows)
+		charts, err := drawCharts(res)
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ var headFigures = []struct {
 	{"RDMA write of 8 B, one way", figureID{"verbs-latency", 8, measure.Microseconds}, "rc-write"},
 	{"RDMA writes of 64 KiB", figureID{"verbs-bandwidth", 64 << 10, measure.MegabytesPerSec}, "rc-write"},
 	{"RDMA writes of 8 B in lists of 32", figureID{"verbs-rate", 32, measure.MessagesPerSecond}, "rc-write"},
-	{"RDMA writes at 0.1 % loss", figureID{"verbs-loss", 0.1, measure.MegabytesPerSec}, "rc-write"},
+	{"RDMA writes at 0.1\u00a0% loss", figureID{"verbs-loss", 0.1, measure.MegabytesPerSec}, "rc-write"},
 }
 
 // headCells returns the cells at the head of the page.
@@ -166,16 +166,14 @@ func headCells(results []*bench.Result) (cells []headCell) {
 	return cells
 }
 
-// drawCharts draws each panel of the rows as a chart of its own.
-func drawCharts(rows []bench.Row) (charts []figure, err error) {
-	for _, g := range groupRows(rows) {
-		for _, p := range g.panels() {
-			svg, err := drawPanels([]*panel{p})
-			if err != nil {
-				return nil, err
-			}
-			charts = append(charts, figure{inlineSVG(svg), p.chartTitle(), p.chartCaption()})
+// drawCharts draws each panel of a result as a chart of its own.
+func drawCharts(res *bench.Result) (charts []figure, err error) {
+	for _, p := range panelsOfResult(res) {
+		svg, err := drawPanels([]*panel{p})
+		if err != nil {
+			return nil, err
 		}
+		charts = append(charts, figure{inlineSVG(svg), p.chartTitle(), p.chartCaption()})
 	}
 	return charts, nil
 }
@@ -245,6 +243,9 @@ func (s section) Figure() string { return s.Experiment.Figure() }
 
 // Reported returns the results that the paper reports for the figure.
 func (s section) Reported() string { return s.Experiment.Reported() }
+
+// IsOther reports whether a statement has another source than the experiment.
+func (s section) IsOther(source string) bool { return source != s.Experiment.Source }
 
 // Counts returns the number of statements of each outcome.
 func (s section) Counts() string { return bench.Count(s.Outcomes) }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -20,6 +21,26 @@ type panel struct {
 	series    []string // including the baselines
 	baselines []string // series that others are compared with
 	xs        []float64
+	paper     []bench.PaperPoint
+}
+
+// panelsOfResult returns the charts of a result, with the points of the paper.
+func panelsOfResult(res *bench.Result) (all []*panel) {
+	var points []bench.PaperPoint
+	if res.Experiment != nil {
+		points = res.Experiment.PaperPoints(res.Rows)
+	}
+	for _, g := range groupRows(res.Rows) {
+		for _, p := range g.panels() {
+			for _, point := range points {
+				if point.XUnit == p.xUnit && point.YUnit == p.yUnit && slices.Contains(p.series, point.Series) && slices.Contains(p.xs, point.X) {
+					p.paper = append(p.paper, point)
+				}
+			}
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // panels splits the group into charts. Series with the same baseline share a chart. Charts of
@@ -150,27 +171,27 @@ func (p *panel) chartTitle() string {
 	return title
 }
 
-// chartCaption returns a sentence about the chart: the extremes of bars, or the line that
-// changes most.
+// chartCaption returns a sentence about the chart, and one about the paper's number that is the
+// farthest from ours.
 func (p *panel) chartCaption() string {
+	return strings.TrimSpace(p.describeFigures() + " " + p.describePaper())
+}
+
+// describeFigures describes the extremes of bars, or the line that changes most.
+func (p *panel) describeFigures() string {
 	targets := slices.DeleteFunc(slices.Clone(p.series), func(s string) bool { return slices.Contains(p.baselines, s) })
 	if len(targets) == 0 {
 		targets = p.series
 	}
 	if !p.isBars() {
-		return p.describeSteepest(targets)
+		if text := p.describeSteepest(targets); text != "" {
+			return text
+		}
+		return p.describePoints()
 	}
 	x := p.xs[0]
 	figure := func(s string) float64 { r, _ := p.findRow(s, x); return r.Y }
-	byFigure := func(a, b string) int {
-		switch fa, fb := figure(a), figure(b); {
-		case fa < fb:
-			return -1
-		case fa > fb:
-			return 1
-		}
-		return 0
-	}
+	byFigure := func(a, b string) int { return cmp.Compare(figure(a), figure(b)) }
 	low, high := slices.MinFunc(targets, byFigure), slices.MaxFunc(targets, byFigure)
 	text := fmt.Sprintf("%s: %s", low, formatQuantity(figure(low), p.yUnit))
 	if low != high {
@@ -184,6 +205,23 @@ func (p *panel) chartCaption() string {
 		text += "; baseline " + strings.Join(figures, " and ")
 	}
 	return text + "."
+}
+
+// describePoints describes the extremes of series of one point each.
+func (p *panel) describePoints() string {
+	var rows []bench.Row
+	for _, s := range p.series {
+		for _, x := range p.xs {
+			if r, ok := p.findRow(s, x); ok {
+				rows = append(rows, r)
+			}
+		}
+	}
+	byFigure := func(a, b bench.Row) int { return cmp.Compare(a.Y, b.Y) }
+	describe := func(r bench.Row) string {
+		return fmt.Sprintf("%s (%s at %s)", formatQuantity(r.Y, p.yUnit), r.Series, measure.FormatAt(r.X, p.xUnit))
+	}
+	return fmt.Sprintf("Range: %s to %s.", describe(slices.MinFunc(rows, byFigure)), describe(slices.MaxFunc(rows, byFigure)))
 }
 
 // describeSteepest describes the series whose last figure differs most from its first.

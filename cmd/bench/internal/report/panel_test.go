@@ -71,12 +71,46 @@ func TestPanels(t *testing.T) {
 	}
 }
 
-// A transport has one hue, its series are shades of it, and baselines are grey.
+// Baselines are grey, and each other series has a hue of its own.
 func TestColors(t *testing.T) {
-	_, all := panelsOf(1, "udp=1", "rc-write/udp=2", "ud-send/udp=2")
-	require.Equal(t, map[string]color.RGBA{"udp": baselineColor, "rc-write": palette[0], "ud-send": palette[1]}, all[0].seriesColors())
-	_, all = panelsOf(1, "udp=1", "rc-write/udp=2", "rc-read/udp=2")
-	require.Equal(t, palette[1], all[0].seriesColors()["rc-read"], "series of one transport have hues of their own")
+	_, all := panelsOf(1, "udp=1", "rc-write/udp=2", "rc-read/udp=2", "ud-send/udp=2")
+	require.Equal(t, map[string]color.RGBA{"udp": baselineColor, "rc-write": palette[0], "rc-read": palette[1], "ud-send": palette[2]}, all[0].seriesColors())
+}
+
+// The point of the paper is in the chart of its series, and the caption names it.
+func TestPaperInChart(t *testing.T) {
+	res := &bench.Result{
+		Experiment: &bench.Experiment{Claims: []bench.Statement{{
+			Number: 0.25, Compare: bench.Ratio{Of: []string{"rc"}, Over: []string{"tcp"}, Unit: "us", At: bench.Everywhere("B"), Limit: bench.AtMost(0.25)},
+		}}},
+		Rows: []bench.Row{
+			{Series: "tcp", X: 8, XUnit: "B", Y: 20, YUnit: "us"}, {Series: "rc", X: 8, XUnit: "B", Y: 10, YUnit: "us", Rounds: []float64{9, 10, 12}},
+			{Series: "tcp", X: 64, XUnit: "B", Y: 40, YUnit: "us"}, {Series: "rc", X: 64, XUnit: "B", Y: 30, YUnit: "us"},
+			{Series: "rc", X: 64, XUnit: "B", Y: 30, YUnit: "MB/s"},
+		},
+	}
+	all := panelsOfResult(res)
+	require.Len(t, all, 2)
+	require.Len(t, all[0].paper, 2)
+	require.Empty(t, all[1].paper)
+	require.Equal(t, "rc changes most: 10.0 us at 8 B, 30.0 us at 64 B. At 64 B rc is 0.75 times tcp, in the paper 0.25.", all[0].chartCaption())
+	low, high, ok := all[0].errorRange(res.Rows[1])
+	require.Equal(t, []any{9.0, 12.0, true}, []any{low, high, ok}, "of the rounds")
+	svg, err := SVG(res)
+	require.NoError(t, err)
+	require.Contains(t, texts(t, svg), paperName)
+	res.Rows = res.Rows[:2]
+	require.Equal(t, "Range: 10.0 us (rc) to 20.0 us (tcp). At 8 B rc is 0.5 times tcp, in the paper 0.25.", panelsOfResult(res)[0].chartCaption())
+	_, err = SVG(res)
+	require.NoError(t, err)
+	res.Rows = []bench.Row{{Series: "a", X: 0, XUnit: "n", Y: 1, YUnit: "us"}, {Series: "b", X: 9, XUnit: "n", Y: 2, YUnit: "us"}}
+	require.Equal(t, "Range: 1.00 us (a at 0 n) to 2.00 us (b at 9 n).", panelsOfResult(res)[0].chartCaption())
+}
+
+func TestFormatTick(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 0.05: "0.05", 999: "999", 1000: "1k", 2.5e6: "2.5M", 1e10: "10G", -1500: "-1.5k"} {
+		require.Equal(t, want, formatTick(v))
+	}
 }
 
 func TestSentence(t *testing.T) {

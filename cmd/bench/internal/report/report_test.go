@@ -135,7 +135,7 @@ func texts(t *testing.T, svg []byte) (words []string) {
 }
 
 func TestSVG(t *testing.T) {
-	svg, err := SVG(result().Rows)
+	svg, err := SVG(result())
 	require.NoError(t, err)
 	words := texts(t, svg)
 	for _, want := range []string{"MB/s at 1 KiB", "MB/s at 4 KiB", "us", "rc-write", "rc-read", "udp", "<ud&send>", "4 KiB"} {
@@ -144,7 +144,7 @@ func TestSVG(t *testing.T) {
 	require.NotContains(t, string(svg), "NaN")
 	require.Contains(t, string(svg), "sans-serif")
 
-	svg, err = SVG(nil)
+	svg, err = SVG(&bench.Result{})
 	require.NoError(t, err)
 	require.Nil(t, svg)
 }
@@ -160,7 +160,7 @@ func TestSVGOddFigures(t *testing.T) {
 		"wide":      {row(1, 1e-3), row(10, 1), row(1e6, 1e9)},
 		"same wide": {row(1, 5), row(10, 5), row(1e6, 5)},
 	} {
-		svg, err := SVG(rows)
+		svg, err := SVG(&bench.Result{Rows: rows})
 		require.NoError(t, err, name)
 		require.NotEmpty(t, texts(t, svg))
 		require.NotContains(t, string(svg), "NaN", name)

@@ -63,7 +63,7 @@ func Save(dir string, machine env.Fingerprint, res *bench.Result) error {
 	if err := errors.Join(WriteJSON(&lines, res), WriteCSV(&table, res.Rows)); err != nil {
 		return err
 	}
-	svg, err := SVG(res.Rows)
+	svg, err := SVG(res)
 	if err != nil {
 		return err
 	}

@@ -188,6 +188,10 @@ func formatQuantity(v float64, unit string) string {
 	switch {
 	case unit == measure.MegabytesPerSec && v >= 1000:
 		return scaled(1e3, "GB/s")
+	case unit == measure.Bytes && v >= 1e6:
+		return scaled(1e6, "MB")
+	case unit == measure.Bytes && v >= 1e4:
+		return scaled(1e3, "kB")
 	case unit == measure.MessagesPerSecond && v >= 1e6:
 		return scaled(1e6, "M/s")
 	case unit == measure.MessagesPerSecond:
