@@ -145,6 +145,16 @@ func TestParamBounds(t *testing.T) {
 	require.EqualError(t, err, `p=7: "7" out of range [8, 2147483647]`)
 	_, err = Param{Name: "p", Kind: Int, Max: 8}.parseValue("9")
 	require.EqualError(t, err, `p=9: "9" out of range [1, 8]`)
+	_, err = Param{Name: "p", Kind: Int, Max: 8}.parseValue("0")
+	require.EqualError(t, err, `p=0: "0" out of range [1, 8]`)
+	_, err = Param{Name: "p", Kind: Pauses}.parseValue("0,61s")
+	require.EqualError(t, err, `p=0,61s: "61s" out of range [0, 1m0s]`)
+	_, err = Param{Name: "p", Kind: Duration}.parseValue("10h")
+	require.EqualError(t, err, `p=10h: "10h" out of range (0, 1h0m0s]`)
+	_, err = Param{Name: "p", Kind: Ints, Check: MultipleOf(8)}.parseValue("8,4K,12")
+	require.EqualError(t, err, `p=8,4K,12: "12" is not a multiple of 8`)
+	_, err = Param{Name: "p", Kind: Ints, Check: IsPowerOfTwo}.parseValue("1,4,6")
+	require.EqualError(t, err, `p=1,4,6: "6" is not a power of two`)
 }
 
 func TestSettings(t *testing.T) {

@@ -20,8 +20,8 @@ const (
 	Int      Kind = "int"      // an integer of at least 1; K, M, KiB and MiB multiply by 1024 and 1024²
 	Ints     Kind = "ints"     // a comma-separated list of such integers
 	Float    Kind = "float"    // a decimal number
-	Duration Kind = "duration" // a positive duration in the syntax of time.ParseDuration: 50ms
-	Pause    Kind = "pause"    // a duration of at least 0
+	Duration Kind = "duration" // a positive duration of up to an hour in the syntax of time.ParseDuration: 50ms
+	Pause    Kind = "pause"    // a duration of 0 to a minute
 	Pauses   Kind = "pauses"   // a comma-separated list of such durations
 	Words    Kind = "words"    // a comma-separated list of words, restricted to Param.Choices if set
 )
@@ -38,7 +38,9 @@ type Param struct {
 	OfClaim bool     `json:"of_claim,omitempty"` // the statements are about the default; with another value they are not judged
 	Doc     string   `json:"doc"`
 
-	Check func(word string) error `json:"-"` // of Words: syntax of a word, unless it is nil
+	// Check, unless it is nil, returns an error for a word of Words, or for a number of Int and
+	// Ints within the bounds that is not valid.
+	Check func(word string) error `json:"-"`
 }
 
 // parseValue returns the value as int, []int, float64, time.Duration, []time.Duration or
@@ -80,11 +82,17 @@ func (p Param) parseWord(s string) (string, error) {
 	return s, nil
 }
 
+// Limits of durations. Longer ones would only end by an interrupt.
+const (
+	maxDuration = time.Hour
+	maxPause    = time.Minute
+)
+
 // parseDuration parses a positive duration.
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
-	if err == nil && d <= 0 {
-		err = fmt.Errorf("invalid duration %q, want more than 0", s)
+	if err == nil && (d <= 0 || d > maxDuration) {
+		err = fmt.Errorf("%q out of range (0, %v]", s, maxDuration)
 	}
 	return d, err
 }
@@ -92,8 +100,11 @@ func parseDuration(s string) (time.Duration, error) {
 // parsePause parses a duration of at least 0.
 func parsePause(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 {
+	switch {
+	case err != nil:
 		return 0, fmt.Errorf("invalid duration %q, want 0 or one like 250us", s)
+	case d < 0 || d > maxPause:
+		return 0, fmt.Errorf("%q out of range [0, %v]", s, maxPause)
 	}
 	return d, nil
 }
@@ -102,16 +113,34 @@ func parsePause(s string) (time.Duration, error) {
 // rounds of 0 are not valid.
 func (p Param) parseInt(s string) (int, error) {
 	n, err := size.Parse(s)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
-	case n < 1 || n > math.MaxInt32:
-		return 0, fmt.Errorf("%q out of range [1, 2^31-1]", s)
 	}
-	if n < p.Min || p.Max > 0 && n > p.Max {
-		return 0, fmt.Errorf("%q out of range [%d, %d]", s, max(1, p.Min), cmp.Or(p.Max, math.MaxInt32))
+	if least, most := max(1, p.Min), cmp.Or(p.Max, math.MaxInt32); n < least || n > most {
+		return 0, fmt.Errorf("%q out of range [%d, %d]", s, least, most)
+	}
+	if p.Check != nil {
+		return n, p.Check(s)
 	}
 	return n, nil
+}
+
+// MultipleOf returns a check of Int and Ints for multiples of n.
+func MultipleOf(n int) func(word string) error {
+	return func(word string) error {
+		if v, err := size.Parse(word); err != nil || v%n != 0 {
+			return fmt.Errorf("%q is not a multiple of %d", word, n)
+		}
+		return nil
+	}
+}
+
+// IsPowerOfTwo is a check of Int and Ints.
+func IsPowerOfTwo(word string) error {
+	if v, err := size.Parse(word); err != nil || v < 1 || v&(v-1) != 0 {
+		return fmt.Errorf("%q is not a power of two", word)
+	}
+	return nil
 }
 
 func parseList[T any](s string, one func(string) (T, error)) ([]T, error) {

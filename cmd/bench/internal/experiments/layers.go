@@ -26,7 +26,7 @@ func init() {
 			layerSeries, measure.Microseconds, claimedAt, bench.AtMost(0.7)),
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "sizes", Kind: bench.Ints, Default: "8,64,1KiB,4KiB", Quick: "8", Max: maxPing, Doc: "bytes of a message, a multiple of 8"},
+			{Name: "sizes", Kind: bench.Ints, Default: "8,64,1KiB,4KiB", Quick: "8", Max: maxPing, Check: bench.MultipleOf(8), Doc: "bytes of a message, a multiple of 8"},
 			besideOpenMPI(),
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "1000", Doc: "round trips in a round"},
@@ -46,7 +46,7 @@ func init() {
 				layerSeries, measure.MegabytesPerSec, longMessage, bench.AtLeast(0.3))...),
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "sizes", Kind: bench.Ints, Default: "64,4KiB,64KiB,1MiB", Quick: "64,64KiB", Max: 4 << 20, Doc: "bytes of a message, a multiple of 8; up to 1 KiB the figure is the message rate"},
+			{Name: "sizes", Kind: bench.Ints, Default: "64,4KiB,64KiB,1MiB", Quick: "64,64KiB", Max: 4 << 20, Check: bench.MultipleOf(8), Doc: "bytes of a message, a multiple of 8; up to 1 KiB the figure is the message rate"},
 			besideOpenMPI(),
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "5", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "50ms", Doc: "length of a round"},

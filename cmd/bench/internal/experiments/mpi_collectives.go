@@ -25,7 +25,7 @@ func init() {
 			{Name: "iters", Kind: bench.Int, Default: "1000", Quick: "50", Doc: "calls in a round"},
 		}
 		if c.size != "" {
-			params = append(params, bench.Param{Name: "sizes", Kind: bench.Ints, Default: c.size + otherSizes, Quick: c.size + ",4KiB", Min: 4, Max: 1 << 20, Doc: "bytes of a rank's contribution, in elements of 4 bytes"})
+			params = append(params, bench.Param{Name: "sizes", Kind: bench.Ints, Default: c.size + otherSizes, Quick: c.size + ",4KiB", Min: 4, Max: 1 << 20, Check: bench.MultipleOf(4), Doc: "bytes of a rank's contribution, in elements of 4 bytes"})
 		}
 		var tour bench.Settings
 		if c.benchmark == "Barrier" {

@@ -32,7 +32,7 @@ func init() {
 			Claims: k.claimList(),
 			Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}, {Name: "rc-limit", Unit: limitUnit}},
 			Params: []bench.Param{
-				{Name: "ranks", Kind: bench.Ints, Default: k.ranks, Quick: "4", Max: 64, Doc: "ranks, each a process: a power of two"},
+				{Name: "ranks", Kind: bench.Ints, Default: k.ranks, Quick: "4", Max: 64, Check: bench.IsPowerOfTwo, Doc: "ranks, each a process: a power of two"},
 				{Name: "class", Kind: bench.Words, Default: k.class, Quick: "S", Choices: []string{"S", "W", "A", "B", "C"}, OfClaim: true, Doc: "problem size"},
 				nets,
 				rcLimitParam(),

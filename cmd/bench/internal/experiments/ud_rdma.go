@@ -12,7 +12,7 @@ import (
 
 func init() {
 	params := []bench.Param{
-		{Name: "sizes", Kind: bench.Ints, Default: "64,512,1KiB,2KiB,4000,8KiB,16KiB,64KiB", Quick: "64,4000,64KiB", Min: 8, Max: 64 << 10, Doc: "bytes of an operation, a multiple of 8; 4000 bytes fill one datagram of 4 KiB"},
+		{Name: "sizes", Kind: bench.Ints, Default: "64,512,1KiB,2KiB,4000,8KiB,16KiB,64KiB", Quick: "64,4000,64KiB", Min: 8, Max: 64 << 10, Check: bench.MultipleOf(8), Doc: "bytes of an operation, a multiple of 8; 4000 bytes fill one datagram of 4 KiB"},
 		{Name: "modes", Kind: bench.Words, Default: "event,poll,cold,native,native-cold", Choices: []string{"event", "poll", "cold", "native", "native-cold"},
 			Doc: "service at the target: a goroutine that sleeps until a solicited event, one that polls, the former with uncached memory, or the adapter itself"},
 		{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
