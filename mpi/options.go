@@ -33,7 +33,8 @@ type Options struct {
 
 	// RDMA configures the RDMA transport. SOFTRNIC_MPI_EAGER sets the eager threshold in bytes,
 	// SOFTRNIC_MPI_RENDEZVOUS the protocol (read, write or copy), SOFTRNIC_MPI_FAST on or off,
-	// SOFTRNIC_MPI_FLOW the flow control (shared, credit, rdma or nic), SOFTRNIC_MPI_RAILS the number of queue pairs between two ranks.
+	// SOFTRNIC_MPI_FLOW the flow control (shared, credit, rdma or nic), and SOFTRNIC_MPI_RAILS
+	// the number of queue pairs between two ranks.
 	RDMA RDMAOptions
 
 	// TCP configures the TCP transport. SOFTRNIC_ADDR sets its Addrs, as it sets an adapter's.

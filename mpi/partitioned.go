@@ -13,13 +13,16 @@ import "github.com/softrnic/softrnic/mpi/internal/partitioned"
 
 // PsendInit makes a partitioned send (MPI_Psend_init). The elements of b must be a multiple of the
 // partitions. Start starts the send, Pready makes its partitions ready, and Wait waits until all
-// are sent.
+// are sent. Errors about the number of partitions wrap ErrPartition. If the buffer of the receive
+// has another size, both sides fail with ErrPartitionSize.
 func (c *Comm) PsendInit(b Buffer, partitions, dest, tag int) (*Request, error) {
 	r, err := c.messageState().PsendInit(c.partitions(), b.data, partitions, dest, tag)
 	return handleOf(r), err
 }
 
-// PrecvInit makes a partitioned receive (MPI_Precv_init), without wildcards.
+// PrecvInit makes a partitioned receive (MPI_Precv_init), without wildcards. Start starts the
+// receive, Parrived reports whether a partition has arrived, and Wait waits for all of them. Errors
+// are those of PsendInit.
 func (c *Comm) PrecvInit(b Buffer, partitions, source, tag int) (*Request, error) {
 	r, err := c.messageState().PrecvInit(c.partitions(), b.data, partitions, source, tag)
 	return handleOf(r), err
@@ -34,8 +37,9 @@ func (c *Comm) partitions() *partitioned.Table {
 }
 
 // Pready makes a partition of a partitioned send ready (MPI_Pready), once after each Start. The
-// program must not write to the partition until Wait has returned. Pready, PreadyRange,
-// PreadyList and Parrived may be called concurrently.
+// program must not write to the partition until Wait has returned. A partition that is out of
+// range, or ready already, is an error that wraps ErrPartition. Pready, PreadyRange, PreadyList
+// and Parrived may be called concurrently.
 func (r *Request) Pready(partition int) error { return r.PreadyRange(partition, partition+1) }
 
 // PreadyRange is Pready of the partitions [from, to) (MPI_Pready_range, whose upper end is

@@ -91,9 +91,10 @@ type MR interface {
 	// LoadUint64 loads the 8 bytes at offset off, in host byte order, with
 	// acquire semantics. Offset and address must be multiples of 8.
 	//
-	// A program polls memory with it, on a device with DeviceAttr.OrderedWrites. The last aligned word that lies
-	// completely in the data of a remote write is stored last and atomically,
-	// so that the whole write is visible when the word has its new value. The
+	// A program polls memory with it, on a device with
+	// DeviceAttr.OrderedWrites. The last aligned word that lies completely in
+	// the data of a remote write is stored last and atomically, so that the
+	// whole write is visible when the word has its new value. The
 	// word has 8 bytes if it ends at a multiple of 8; otherwise it has 4, for
 	// LoadUint32. Bytes behind the word are stored before it and cannot be
 	// polled. The write must start at a multiple of 8 if it is longer than a

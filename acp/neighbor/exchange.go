@@ -22,8 +22,9 @@ type Exchange[T any] struct {
 }
 
 // Open creates the channels to the ranks to, and from the ranks from, in which a rank may occur several times.
-// The nth channel of rank a to rank b is the nth of b from a. -1 is no rank: nothing is sent there or received. Open does not wait for the neighbors, which
-// connect with the first message. All ranks must use the same ChannelOptions.SlotSize and Imm.
+// The nth channel of rank a to rank b is the nth of b from a. -1 is no rank: nothing is sent there or received.
+// Open does not wait for the neighbors, which connect with the first message. All ranks must use the same
+// ChannelOptions.SlotSize and Imm.
 //
 // T must not contain pointers, slices, strings, maps, channels, functions or interfaces. Values are sent as
 // they are in memory.
