@@ -20,7 +20,7 @@ import (
 // limits are the upper limits of the measures. They only go down: a change that improves
 // a measure by more than slack must lower its limit as well.
 var limits = map[string]float64{
-	"percent of functions named by one word":            29.5,
+	"percent of functions named by one word":            29.1,
 	"percent of unexported functions named by one word": 11.5,
 	"functions named by a word of several meanings":     0,
 	"doc comments of the form X is what":                0,
@@ -29,7 +29,7 @@ var limits = map[string]float64{
 	"lines of documents over 140 characters":            0,
 	"cells of tables over 90 characters":                0,
 	"public packages":                                   19,
-	"exported names":                                    1111,
+	"exported names":                                    1109,
 	"exported constants and variables":                  576,
 	"packages without a runnable example":               8,
 }
