@@ -249,6 +249,9 @@ func (p *panel) describeSteepest(series []string) string {
 				formatQuantity(last.Y, p.yUnit), measure.FormatAt(last.X, p.xUnit))
 		}
 	}
+	if text != "" && most == 0 {
+		return "No series changes from its first point to its last."
+	}
 	return text
 }
 

@@ -25,11 +25,11 @@ func (p *panel) describePaper() string {
 			continue
 		}
 		most = off
-		what := formatNumber(point.Ours) + " times " + point.Over
+		ours, paper := formatNumber(point.Ours)+" times "+point.Over, formatNumber(point.Paper)
 		if point.Over == "" {
-			what = formatQuantity(point.Ours, point.YUnit)
+			ours, paper = formatQuantity(point.Ours, point.YUnit), formatQuantity(point.Paper, point.YUnit)
 		}
-		text = fmt.Sprintf("At %s %s is %s, in the paper %s.", measure.FormatAt(point.X, point.XUnit), point.Series, what, formatNumber(point.Paper))
+		text = fmt.Sprintf("At %s %s is %s, in the paper %s.", measure.FormatAt(point.X, point.XUnit), point.Series, ours, paper)
 	}
 	return text
 }
