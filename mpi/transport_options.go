@@ -110,9 +110,9 @@ type UDOptions struct {
 	Eager int
 
 	// Receives is the maximum number of receive buffers for datagrams of all ranks; 0 is 1024. A
-	// rank starts with 64 and doubles them when few are left. Packets is the maximum number of
-	// datagrams to all ranks that are buffered for retransmission; 0 is 1024. Each takes an MTU
-	// once it is used.
+	// rank starts with a 16th, but at least 8, and doubles them when few are left. Packets is the
+	// maximum number of datagrams to all ranks that are buffered for retransmission; 0 is 1024.
+	// Each takes an MTU, or 256 bytes if the datagram is not longer, once it is used.
 	Receives, Packets int
 
 	// GiveUp is the time without a reply after which a rank fails. 0 derives it from

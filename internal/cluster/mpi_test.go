@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -31,9 +32,9 @@ func runRanks(t *testing.T, o cluster.Options, m mpi.Options, program func(w mpi
 }
 
 // pingPong returns the time of a message of 8 bytes between two ranks.
-func pingPong(t *testing.T, seed uint64, net mpi.Net) (took time.Duration) {
+func pingPong(t *testing.T, seed uint64, net mpi.Net, costs cluster.Costs) (took time.Duration) {
 	const rounds = 10
-	runRanks(t, cluster.Options{Seed: seed, Hosts: 2}, mpi.Options{Net: net}, func(w mpi.World) error {
+	runRanks(t, cluster.Options{Seed: seed, Hosts: 2, Costs: costs}, mpi.Options{Net: net}, func(w mpi.World) error {
 		if err := w.Barrier(); err != nil {
 			return err
 		}
@@ -64,10 +65,78 @@ func pingPong(t *testing.T, seed uint64, net mpi.Net) (took time.Duration) {
 // a run.
 func TestPingPong(t *testing.T) {
 	for _, net := range []mpi.Net{mpi.UD, mpi.RDMA, mpi.Hybrid} {
-		took := pingPong(t, 1, net)
+		took := pingPong(t, 1, net, cluster.Costs{})
 		require.Equal(t, time.Microsecond, took, "net %v", net)
-		require.Equal(t, took, pingPong(t, 1, net))
+		require.Equal(t, took, pingPong(t, 1, net, cluster.Costs{}))
 	}
+}
+
+// TestTestBeds checks that a message of MPI takes the times that the papers publish, within 8 %,
+// which headers take.
+func TestTestBeds(t *testing.T) {
+	// RCUD's nodes by Liu and others 2005, ACP's network and twice Match, MVAPICH2-SR over iWARP.
+	published := map[string]time.Duration{"ppopp2007": 4100, "acp": 1500 + 200, "iwarp2007": 8430}
+	for _, bed := range cluster.TestBeds {
+		took := pingPong(t, 1, mpi.RDMA, bed.Costs)
+		require.InEpsilon(t, published[bed.Name], took, 0.08, "%s: %v", bed.Name, took)
+	}
+	require.Len(t, cluster.TestBeds, len(published))
+}
+
+// TestSeed checks that a seed reproduces a run of 100 ranks to the nanosecond and in the number of
+// its steps, with one and with several processors.
+func TestSeed(t *testing.T) {
+	run := func(processors int, net mpi.Net) (end time.Duration, turns uint64) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		o := mpi.Options{Net: net, UD: mpi.UDOptions{Receives: 64, Packets: 64}, RDMA: mpi.RDMAOptions{Receives: 8, Sends: 8}}
+		c := runRanks(t, cluster.Options{Seed: 1, Hosts: 100, Costs: cluster.ChelsioT3}, o, func(w mpi.World) error {
+			sum := []int64{0}
+			for range 2 {
+				if err := w.Allreduce(mpi.Of([]int64{int64(w.Rank())}), mpi.Of(sum), mpi.Sum); err != nil {
+					return err
+				}
+			}
+			require.EqualValues(t, 99*100/2, sum[0])
+			return nil
+		})
+		return c.Now(), c.RunCount()
+	}
+	for _, net := range []mpi.Net{mpi.UD, mpi.RDMA} {
+		end, turns := run(1, net)
+		for _, processors := range []int{1, 4} {
+			again, count := run(processors, net)
+			require.Equal(t, end, again, "net %v", net)
+			require.Equal(t, turns, count, "net %v", net)
+		}
+	}
+}
+
+// TestMemory checks that a rank over UD, with its adapter and its simulation, takes less than
+// 128 KiB after barriers.
+func TestMemory(t *testing.T) {
+	const ranks, most = 512, 128 << 10
+	memory := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	before, after, arrived := memory(), uint64(0), 0
+	o := mpi.Options{Net: mpi.UD, UD: mpi.UDOptions{Receives: 64, Packets: 64}}
+	runRanks(t, cluster.Options{Seed: 1, Hosts: ranks, Costs: cluster.InfiniHost}, o, func(w mpi.World) error {
+		for range 3 {
+			if err := w.Barrier(); err != nil {
+				return err
+			}
+		}
+		if arrived++; arrived == ranks {
+			after = memory()
+		}
+		return w.Barrier()
+	})
+	t.Logf("%d bytes a rank", (after-before)/ranks)
+	require.Less(t, (after-before)/ranks, uint64(most))
 }
 
 // TestBarrierGrows checks that a barrier takes a message for each doubling of the ranks

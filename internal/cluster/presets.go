@@ -37,3 +37,60 @@ var InfiniHost = Costs{
 	CopyByte:    0.5,
 	CopyBlock:   165 * time.Nanosecond,
 }
+
+// InfiniBandQDR are the costs of the nodes of "Evaluation of on-demand message-passing module over
+// RDMA network" (Nanri and Soga, section IV), which introduces the ACP channel: InfiniBand QDR, one
+// Xeon E5-2609 a node.
+//
+//   - Latency + Post + Complete + 2 Gap are 1.5 us: "around 6 micro seconds, which is about four times
+//     longer than the latency of the network". How they are divided is an assumption.
+//   - ByteTime is published: "the peak bandwidth reaches to 2.9GB/sec which is close to the maximum
+//     of the practical speed on the network".
+//   - Match, CopyByte (4 GB/s: DDR3-1066), CopyBlock and MTU (the default of such adapters) are
+//     estimates.
+//   - Contexts is 0: the paper has no measurement with many connections, and names no adapter.
+var InfiniBandQDR = Costs{
+	Latency:   800 * time.Nanosecond,
+	ByteTime:  1 / 2.9,
+	MTU:       2048 + 100,
+	Gap:       100 * time.Nanosecond,
+	Post:      250 * time.Nanosecond,
+	Complete:  250 * time.Nanosecond,
+	Match:     100 * time.Nanosecond,
+	CopyByte:  0.25,
+	CopyBlock: 20 * time.Nanosecond,
+}
+
+// ChelsioT3 are the costs of the nodes of "High performance MPI over iWARP: early experiences"
+// (Narravula and others, ICPP 2007, section 4): Chelsio T3B adapters, 10 Gigabit Ethernet with an MTU
+// of 9000 bytes, two quad core Xeons of 2.33 GHz, and MVAPICH2. The simulated adapters speak RoCE,
+// so only the times are those of iWARP.
+//
+//   - Latency + Post + Complete + 2 Gap are 6.49 us, the published latency of an RDMA write. How
+//     they are divided is an assumption.
+//   - Match is published: MVAPICH2-SR, which sends and receives, has 8.43 us, so that both ends of a
+//     message of MPI add 1.94 us.
+//   - ByteTime is published: the peak bandwidth of RDMA writes is 1287 MB/s.
+//   - MTU is published; a packet of an adapter that speaks RoCE has at most 4096 bytes.
+//   - CopyByte (2.5 GB/s) and CopyBlock are estimates.
+//   - Contexts is 0: the paper measures up to 32 processes on four nodes and names no cache.
+var ChelsioT3 = Costs{
+	Latency:   4490 * time.Nanosecond,
+	ByteTime:  1 / 1.287,
+	MTU:       9000,
+	Gap:       500 * time.Nanosecond,
+	Post:      500 * time.Nanosecond,
+	Complete:  500 * time.Nanosecond,
+	Match:     970 * time.Nanosecond,
+	CopyByte:  0.4,
+	CopyBlock: 40 * time.Nanosecond,
+}
+
+// A TestBed is a cluster of a paper.
+type TestBed struct {
+	Name  string // of the paper's conference or system, and its year
+	Costs Costs
+}
+
+// TestBeds are the clusters of the papers. The SDP papers have the adapters of ppopp2007.
+var TestBeds = []TestBed{{"ppopp2007", InfiniHost}, {"acp", InfiniBandQDR}, {"iwarp2007", ChelsioT3}}
