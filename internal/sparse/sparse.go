@@ -8,7 +8,10 @@
 //	}
 package sparse
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 const (
 	pageShift = 4
@@ -19,17 +22,31 @@ const (
 // number and 128 bytes for each 16 numbers of which one has an element. The zero value is empty.
 // It is not safe for concurrent use.
 type Table[T any] struct {
-	pages []*[pageSize]*T
+	pages []*page[T]
+	empty *page[T] // of all numbers of which none has an element
 }
 
+type page[T any] [pageSize]*T
+
 // Make returns an empty table with space for the numbers from 0 to n-1. It grows for others.
-func Make[T any](n int) Table[T] {
-	return Table[T]{make([]*[pageSize]*T, (n+pageSize-1)/pageSize)}
+func Make[T any](n int) (t Table[T]) {
+	t.grow(n)
+	return t
+}
+
+func (t *Table[T]) grow(n int) {
+	if t.empty == nil {
+		t.empty = new(page[T])
+	}
+	t.pages = slices.Grow(t.pages, max(0, (n+pageSize-1)>>pageShift-len(t.pages)))
+	for len(t.pages)<<pageShift < n {
+		t.pages = append(t.pages, t.empty)
+	}
 }
 
 // Find returns the element i, or nil if there is none.
 func (t *Table[T]) Find(i int) *T {
-	if k := i >> pageShift; k < len(t.pages) && t.pages[k] != nil {
+	if k := i >> pageShift; k < len(t.pages) {
 		return t.pages[k][i&(pageSize-1)]
 	}
 	return nil
@@ -37,22 +54,25 @@ func (t *Table[T]) Find(i int) *T {
 
 // Get returns the element i. It adds a zero element if there is none.
 func (t *Table[T]) Get(i int) *T {
-	if e := t.Find(i); e != nil {
-		return e
+	if k := uint(i) >> pageShift; k < uint(len(t.pages)) {
+		if e := t.pages[k][i&(pageSize-1)]; e != nil {
+			return e
+		}
 	}
 	return t.add(i)
 }
 
+// add is not inlined, so that Get is.
+//
+//go:noinline
 func (t *Table[T]) add(i int) *T {
-	k := i >> pageShift
-	for k >= len(t.pages) {
-		t.pages = append(t.pages, nil)
-	}
-	if t.pages[k] == nil {
-		t.pages[k] = new([pageSize]*T)
+	t.grow(i + 1)
+	p := &t.pages[i>>pageShift]
+	if *p == t.empty {
+		*p = new(page[T])
 	}
 	e := new(T)
-	t.pages[k][i&(pageSize-1)] = e
+	(*p)[i&(pageSize-1)] = e
 	return e
 }
 
@@ -67,7 +87,7 @@ func (t *Table[T]) Remove(i int) {
 func (t *Table[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		for k, page := range t.pages {
-			if page == nil {
+			if page == t.empty {
 				continue
 			}
 			for j, e := range page {

@@ -129,7 +129,7 @@ func (c *Core) HandleNotify(from int, notice uint32) error {
 	c.enter()
 	defer c.exit()
 	switch {
-	case c.peers.Get(from).err != nil:
+	case c.peerState(from).err != nil:
 		c.Stats.Dropped++
 		return nil
 	case c.OnNotify == nil:

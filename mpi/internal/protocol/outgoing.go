@@ -114,7 +114,7 @@ func (c *Core) drainQueue(l deferredCall) {
 // sendPacket sends a packet, and reports whether the net accepted it. The net may have
 // found just now that the rank failed: then its requests fail separately.
 func (c *Core) sendPacket(to int, h *envelope.Header, payload []byte) bool {
-	return c.peers.Get(to).err == nil && c.net.Send(to, h, payload)
+	return c.peerState(to).err == nil && c.net.Send(to, h, payload)
 }
 
 // sendThrottle tells a rank whether to send RTS for all messages.

@@ -188,7 +188,7 @@ func (c *Core) SourceError(e match.Envelope, among []int) error {
 	}
 	for _, rank := range c.failedPeers {
 		if among == nil || slices.Contains(among, rank) {
-			return c.peers.Get(rank).err
+			return c.peerState(rank).err
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (c *Core) Send(r *Request) {
 // it.
 func (c *Core) sendMessage(to int, r *Request) bool {
 	limits := c.net.Limits(to)
-	if len(r.Buf) <= limits.Eager && !c.peers.Get(to).announceAll {
+	if len(r.Buf) <= limits.Eager && !c.peerState(to).announceAll {
 		return c.sendEager(to, r)
 	}
 	if len(r.Buf) <= limits.Eager {
@@ -155,7 +155,7 @@ func (c *Core) sendData(to int, r *Request) bool {
 		}
 		r.offset += n
 	}
-	c.complete(r, c.peers.Get(to).err)
+	c.complete(r, c.peerState(to).err)
 	return true
 }
 

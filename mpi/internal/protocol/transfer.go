@@ -49,7 +49,7 @@ func (c *Core) startOneSided(r *Request, key envelope.Key, o opKind) {
 	defer c.exit()
 	r.peer, r.key, r.Bytes, r.oneSided = int32(r.Dest), key, len(r.Buf), true
 	if r.Bytes == 0 {
-		c.complete(r, c.peers.Get(r.Dest).err)
+		c.complete(r, c.peerState(r.Dest).err)
 		return
 	}
 	c.enqueue(r.Dest, sendOp{op: o, r: r})
@@ -78,8 +78,8 @@ func (c *Core) startTransfer(to int, o sendOp) bool {
 		return false
 	case err == nil:
 		r.state = state
-	case c.peers.Get(to).err != nil:
-		c.complete(r, c.peers.Get(to).err)
+	case c.peerState(to).err != nil:
+		c.complete(r, c.peerState(to).err)
 	default:
 		c.complete(r, fmt.Errorf("rank %d: %w", to, err))
 	}
