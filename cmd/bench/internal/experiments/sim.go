@@ -3,7 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
@@ -13,13 +13,15 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
+// simSeed is the seed of all simulations, which reproduces them to the nanosecond.
+const simSeed = 1
+
 // simulateCall returns the virtual time in microseconds of a call of MPI on the slowest of the
-// ranks, one on each simulated host, after two calls that make the connections. prepare returns the
-// call of a rank.
-func simulateCall(hosts simulated.Options, o mpi.Options, prepare func(w mpi.World) (call func() error)) (float64, error) {
-	const warmUp, calls = 2, 4
+// ranks, one on each simulated host: the mean of a number of calls, after others that make the
+// connections. prepare returns the call of a rank.
+func simulateCall(hosts simulated.Options, o mpi.Options, warmUp, calls int, prepare func(w mpi.World) (call func() error)) (float64, error) {
 	var took time.Duration
-	hosts.Seed = 1
+	hosts.Seed = simSeed
 	err := simulated.New(hosts).Run(func(h *simulated.Host) error {
 		o := o
 		o.Manager = h.Manager()
@@ -40,23 +42,47 @@ func simulateCall(hosts simulated.Options, o mpi.Options, prepare func(w mpi.Wor
 				return err
 			}
 		}
-		took = max(took, vtime.Since(began)/calls)
+		took = max(took, vtime.Since(began)/time.Duration(calls))
 		return w.Finalize()
 	})
 	return float64(took) / float64(time.Microsecond), err
 }
 
 // simulateAlltoall is simulateCall of an alltoall of blocks of the given size.
-func simulateAlltoall(hosts simulated.Options, net mpi.Net, algorithm string, size int) (float64, error) {
-	o := mpi.Options{Net: net, Algorithms: map[string]string{"alltoall": algorithm}}
-	return simulateCall(hosts, o, func(w mpi.World) func() error {
+func simulateAlltoall(hosts simulated.Options, o mpi.Options, algorithm string, size int) (float64, error) {
+	o.Algorithms = map[string]string{"alltoall": algorithm}
+	return simulateCall(hosts, o, 2, 4, func(w mpi.World) func() error {
 		send, recv := mpi.Bytes(make([]byte, hosts.Hosts*size)), mpi.Bytes(make([]byte, hosts.Hosts*size))
 		return func() error { return w.Alltoall(send, recv) }
 	})
 }
 
-// fewBuffers are the options of thousands of ranks in one process.
-var fewBuffers = mpi.UDOptions{Receives: 64, Packets: 64}
+// testBedParam returns the parameter of the simulated test beds.
+func testBedParam(def string) bench.Param {
+	p := bench.Param{Name: "testbed", Kind: bench.Words, Default: def, Doc: "papers' clusters whose costs the simulated hosts have"}
+	for _, b := range simulated.TestBeds {
+		p.Choices = append(p.Choices, b.Name)
+	}
+	return p
+}
+
+// testBeds returns the test beds of the parameter.
+func (r *run) testBeds() (beds []simulated.TestBed) {
+	for _, b := range simulated.TestBeds {
+		if slices.Contains(r.Words("testbed"), b.Name) {
+			beds = append(beds, b)
+		}
+	}
+	return beds
+}
+
+// onTestBed returns the series of a test bed: that of the first, which is RCUD's, has no suffix.
+func onTestBed(series string, bed simulated.TestBed) string {
+	if bed.Name == simulated.TestBeds[0].Name {
+		return series
+	}
+	return series + "-" + bed.Name
+}
 
 func init() {
 	bench.Register(&bench.Experiment{
@@ -67,6 +93,7 @@ func init() {
 		Axes:   []bench.Axis{{Name: "block size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "ranks", Kind: bench.Ints, Default: "32,61", Quick: "32", Min: 2, Max: 1024, Doc: "simulated ranks, each with a processor and an adapter of the paper's"},
+			testBedParam("ppopp2007"),
 			{Name: "sizes", Kind: bench.Ints, Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "8,4KiB", Min: 1, Max: 64 << 10, Doc: "bytes that a rank sends to each other rank"},
 		},
 		Run: runFunc(simA2A),
@@ -120,89 +147,45 @@ func simA2AClaims() (claims []bench.Statement) {
 }
 
 func simA2A(ctx context.Context, r *run) error {
-	cached, plain := simulated.InfiniHost, simulated.InfiniHost
-	cached.Contexts, cached.ContextMiss = 0, 0
-	plain.CopyBlock = 0
-	variants := []struct {
-		series, algorithm string
-		net               mpi.Net
-		costs             simulated.Costs
-	}{
-		{a2aDirect, "direct", mpi.RDMA, simulated.InfiniHost},
-		{a2aDatagrams, "ud", mpi.UD, simulated.InfiniHost},
-		{a2aBruck, "bruck", mpi.RDMA, simulated.InfiniHost},
-		{a2aWrites, "rdma", mpi.RDMA, simulated.InfiniHost},
-		{simCached, "direct", mpi.RDMA, cached},
-		{simPlain, "bruck", mpi.RDMA, plain},
-	}
-	r.Plan(len(r.Ints("ranks")) * len(r.Ints("sizes")))
-	for _, ranks := range r.Ints("ranks") {
-		for _, size := range r.Ints("sizes") {
-			r.Step("%d B on %d simulated ranks", size, ranks)
-			for _, v := range variants {
-				if err := ctx.Err(); err != nil {
+	r.Plan(len(r.Words("testbed")) * len(r.Ints("ranks")) * len(r.Ints("sizes")))
+	for _, bed := range r.testBeds() {
+		for _, ranks := range r.Ints("ranks") {
+			for _, size := range r.Ints("sizes") {
+				r.Step("%d B on %d simulated ranks of %s", size, ranks, bed.Name)
+				if err := simA2APoint(ctx, r, bed, ranks, size); err != nil {
 					return err
 				}
-				us, err := simulateAlltoall(simulated.Options{Hosts: ranks, Costs: v.costs}, v.net, v.algorithm, size)
-				if err != nil {
-					return fmt.Errorf("%s on %d ranks: %w", v.series, ranks, err)
-				}
-				r.Emit(bench.Row{Series: v.series, X: float64(size), XUnit: measure.Bytes, Y: us, YUnit: usOnRanks(ranks)})
 			}
 		}
 	}
 	return nil
 }
 
-func init() {
-	bench.Register(&bench.Experiment{
-		Name:   "sim-barrier",
-		Source: bench.Adapter,
-		Layer:  bench.LayerMPI,
-		Claims: []bench.Statement{{
-			Sentence: "A barrier over UD takes at most 1.1 times ceil(log2 n) messages, from 64 to 4,096 ranks.",
-			Compare: bench.Ratio{Of: []string{simBarrierTime}, Over: []string{simModel}, Unit: measure.Microseconds,
-				At: bench.Everywhere(ranksUnit), Limit: bench.AtMost(1.1)},
-			Exact: true,
-		}},
-		Axes: []bench.Axis{{Name: "ranks", Unit: ranksUnit}},
-		Params: []bench.Param{{Name: "ranks", Kind: bench.Ints, Default: "64,256,1K,4K", Quick: "64,256", Min: 2, Max: 4 << 10,
-			Doc: "simulated ranks, each with a processor and an adapter of RCUD's"}},
-		Run: runFunc(simBarrier),
-	})
-}
-
-// Series of sim-barrier.
-const (
-	simBarrierTime = "barrier"
-	simModel       = "rounds-times-message" // ceil(log2 n) times a message's time in a barrier of 2 ranks
-)
-
-func simBarrier(ctx context.Context, r *run) error {
-	counts := r.Ints("ranks")
-	r.Plan(len(counts))
-	barrier := func(ranks int) (float64, error) {
-		o := mpi.Options{Net: mpi.UD, UD: fewBuffers, Algorithms: map[string]string{"barrier": "dissemination"}}
-		return simulateCall(simulated.Options{Hosts: ranks, Costs: simulated.InfiniHost}, o, func(w mpi.World) func() error { return w.Barrier })
-	}
-	message, err := barrier(2)
-	if err != nil {
-		return err
-	}
-	for _, ranks := range counts {
+// simA2APoint simulates all variants of an alltoall on the hosts of a test bed.
+func simA2APoint(ctx context.Context, r *run, bed simulated.TestBed, ranks, size int) error {
+	cached, plain := bed.Costs, bed.Costs
+	cached.Contexts, cached.ContextMiss = 0, 0
+	plain.CopyBlock = 0
+	for _, v := range []struct {
+		series, algorithm string
+		net               mpi.Net
+		costs             simulated.Costs
+	}{
+		{a2aDirect, "direct", mpi.RDMA, bed.Costs},
+		{a2aDatagrams, "ud", mpi.UD, bed.Costs},
+		{a2aBruck, "bruck", mpi.RDMA, bed.Costs},
+		{a2aWrites, "rdma", mpi.RDMA, bed.Costs},
+		{simCached, "direct", mpi.RDMA, cached},
+		{simPlain, "bruck", mpi.RDMA, plain},
+	} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r.Step("%d simulated ranks", ranks)
-		us, err := barrier(ranks)
+		us, err := simulateAlltoall(simulated.Options{Hosts: ranks, Costs: v.costs}, mpi.Options{Net: v.net}, v.algorithm, size)
 		if err != nil {
-			return fmt.Errorf("%d ranks: %w", ranks, err)
+			return fmt.Errorf("%s on %d ranks: %w", v.series, ranks, err)
 		}
-		rounds := bits.Len(uint(ranks - 1))
-		for _, row := range []bench.Row{{Series: simBarrierTime, Y: us}, {Series: simModel, Y: float64(rounds) * message}} {
-			row.X, row.XUnit, row.YUnit = float64(ranks), ranksUnit, measure.Microseconds
-			r.Emit(row)
-		}
+		r.Emit(bench.Row{Series: onTestBed(v.series, bed), X: float64(size), XUnit: measure.Bytes, Y: us, YUnit: usOnRanks(ranks)})
 	}
 	return nil
 }

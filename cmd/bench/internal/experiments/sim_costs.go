@@ -133,7 +133,7 @@ func simCostRatios(ctx context.Context, r *run) error {
 				algorithm string
 			}{{mpi.UD, "ud"}, {mpi.RDMA, "bruck"}, {mpi.RDMA, "direct"}, {mpi.RDMA, "rdma"}} {
 				var err error
-				if took[i], err = simulateAlltoall(simulated.Options{Hosts: ranks, Costs: costs}, v.net, v.algorithm, size); err != nil {
+				if took[i], err = simulateAlltoall(simulated.Options{Hosts: ranks, Costs: costs}, mpi.Options{Net: v.net}, v.algorithm, size); err != nil {
 					return fmt.Errorf("%v times %s: %s: %w", factor, c.series, v.algorithm, err)
 				}
 			}
