@@ -13,10 +13,13 @@ import (
 // reports whether the caller has just polled.
 func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 	c := caller{cq: w.cq}
-	l := s.newLead()
+	l, beforePoll := s.newLead(), w.cq.dev.options.hooks.BeforePoll
 	for polls := 0; ; polls++ {
 		n := 0
 		if polls > 0 || !polled || l.Spun() && !s.leaderSpinner.Shared { // with a shared processor, yield first
+			if beforePoll != nil {
+				beforePoll()
+			}
 			n = s.pollSocket(c)
 		}
 		extra := l.AfterSleep(n > 0)

@@ -121,6 +121,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 	s.maxAckEvery = maxAckInterval(conn.Caps().RecvBuffer)
 	s.ackEvery = s.maxAckEvery
 	s.leaderSpinner.Init(cmp.Or(d.options.Spin, DefaultSpin), d.clock)
+	s.leaderSpinner.YieldFunc = d.options.hooks.Yield
 	s.serviceSpinner.Init(serviceSpinTime, d.clock)
 	if s.icm = newICMCache(d.options.ICM, d.clock); s.icm != nil {
 		s.icm.stall = d.options.hooks.Stall

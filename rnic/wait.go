@@ -107,16 +107,22 @@ func (w *waiter) wait() error {
 	}
 }
 
-// waitSimulated is wait on a simulated host, which polls the device itself.
+// waitSimulated is wait on a simulated host. Unless the device's hooks let waiters poll, the
+// simulator does.
 func (w *waiter) waitSimulated() error {
-	for !w.consumeEvent() {
+	s, polls := w.cq.shard.Load(), w.cq.dev.options.hooks.Yield != nil
+	for polled := true; !w.consumeEvent(); polled = false {
 		if err := w.cq.checkUsable("wait for CQ"); err != nil {
 			return err
 		}
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
-		vtime.WaitUntil(w.isDone)
+		if polls && s.token.acquire(tokenLeading) {
+			w.lead(s, polled)
+			continue
+		}
+		vtime.WaitUntil(func() bool { return w.isDone() || polls && s.token.isFree() })
 	}
 	return nil
 }
@@ -153,9 +159,9 @@ func (w *waiter) isDone() bool {
 }
 
 // watchContext makes the end of the context wake the sleeping leader of any
-// shard.
+// shard. A simulated host wakes it whenever other code of the host has run.
 func (w *waiter) watchContext() {
-	if w.stopWatch == nil && w.ctx.Done() != nil {
+	if w.stopWatch == nil && w.ctx.Done() != nil && !vtime.OnSimulatedHost() {
 		w.stopWatch = context.AfterFunc(w.ctx, w.cq.dev.wakeLeaders)
 	}
 }

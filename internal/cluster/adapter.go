@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
+	"time"
 
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/memory"
@@ -38,11 +39,18 @@ func (h *Host) OpenDevice() (verbs.Device, error) {
 	if a.Conn, err = c.net.Attach(addr, o); err != nil {
 		return nil, err
 	}
+	hooks := rnichook.Hooks{Conn: a, Clock: h.Now, Stall: a.fetchContext}
+	if h.processor.isShared {
+		hooks.BeforePoll, hooks.Yield = h.waitForProcessor, h.yieldProcessor
+	} else {
+		hooks.Batch, hooks.Datagrams = c.batch, c.datagrams
+	}
 	random := rand.New(rand.NewPCG(c.options.Seed, uint64(n)))
+	hooks.Rand = random.Uint32
 	a.device, err = rnic.Open(rnichook.WithHooks(rnic.Options{
-		Name: addr.Addr().String(), NoService: true, Logger: slog.New(slog.DiscardHandler), Debug: rnic.DebugOff,
+		Name: addr.Addr().String(), NoService: true, Spin: c.options.Spin, Logger: slog.New(slog.DiscardHandler), Debug: rnic.DebugOff,
 		ICM: rnic.ICM{Entries: a.costs.Contexts, MissPenalty: a.costs.ContextMiss},
-	}, rnichook.Hooks{Conn: a, Clock: h.Now, Rand: random.Uint32, Stall: a.fetchContext, Batch: c.batch, Datagrams: c.datagrams}))
+	}, hooks))
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +92,16 @@ func (a *adapter) fetchContext(ns int64) {
 
 // DepartAt implements memory.Timing.
 func (a *adapter) DepartAt(_ *wire.Path, buf []byte, seg int) int64 {
-	c, packets, info := a.costs, (len(buf)+seg-1)/seg, wire.Opcode(buf[0]).Info()
-	if a.host.active != nil && info.Request && info.First {
+	c, packets := a.costs, (len(buf)+seg-1)/seg
+	for off := 0; a.host.active != nil && off < len(buf); off += seg {
+		pkt := buf[off:min(off+seg, len(buf))]
+		info := wire.Opcode(pkt[0]).Info()
+		if !info.Request || !info.First {
+			continue
+		}
 		ns := int64(c.Post)
 		if info.Operation == wire.OpSend {
-			ns += int64(c.Match) + int64(c.CopyByte*float64(len(buf)))
+			ns += int64(c.Match) + int64(c.CopyByte*float64(len(pkt)))
 		}
 		a.host.addWork(ns)
 	}
@@ -149,11 +162,23 @@ func (a *adapter) ReadBatch(r *link.Datagrams) (int, error) {
 			}
 		}
 	}
-	if n > 0 && c.Software {
+	switch {
+	case n > 0 && c.Software:
 		ns += int64(c.Call)
+	case n == 0 && a.host.processor.isShared:
+		ns = max(1, int64(c.Poll)) // so that time passes for a host that polls
 	}
 	if ns > 0 {
 		a.host.addWork(ns)
 	}
 	return n, err
+}
+
+// Wait implements link.Conn. Where the host shares its processor the calling goroutine sleeps until
+// there is a datagram, the timeout has passed or another goroutine of the host has run.
+func (a *adapter) Wait(timeout time.Duration) (bool, error) {
+	if a.host.processor.isShared && a.host.active != nil {
+		a.host.sleepUntil(a.Readable, timeout)
+	}
+	return a.Conn.Wait(timeout)
 }

@@ -24,6 +24,9 @@ type Options struct {
 	// i mod Processors, as ranks on one machine do; 0 gives each host its own.
 	Processors int
 
+	// Spin is rnic.Options.Spin of hosts that share processors.
+	Spin time.Duration
+
 	// Limit is the virtual time at which Run gives up; 0 is DefaultLimit.
 	Limit time.Duration
 }
@@ -60,10 +63,14 @@ func New(o Options) *Cluster {
 	c.net.AdvanceTo(epoch)
 	c.job.values = map[string]string{}
 	shared := make([]processor, o.Processors)
+	for i := range shared {
+		shared[i].isShared = true
+	}
 	for i := range o.Hosts {
 		h := &Host{cluster: c, number: i, processor: &processor{}}
 		if o.Processors > 0 {
 			h.processor = &shared[i%o.Processors]
+			h.processor.hosts = append(h.processor.hosts, h)
 		}
 		h.self = h
 		c.hosts = append(c.hosts, h)
@@ -141,6 +148,10 @@ func (c *Cluster) runHost(h *Host) {
 	before := vtime.EnterHost(&h.self)
 	defer vtime.EnterHost(before)
 	now := c.net.Now()
+	if h.processor.isShared {
+		h.processor.runHosts(h, now)
+		return
+	}
 	for h.runStep(now) {
 	}
 	h.scheduleNext(now)

@@ -30,5 +30,17 @@ type Costs struct {
 	SendPacket    time.Duration // a packet sent
 	ReceivePacket time.Duration // a packet received
 	PacketByte    float64       // nanoseconds a byte of a packet, at either end
-	Switch        time.Duration // the processor changes to another host, see Options.Processors
+
+	// Where hosts share processors as processes, see Options.Processors.
+	Poll   time.Duration // a poll that finds no packet; at least 1 ns
+	Switch time.Duration // a host that yields continues another one
+	Cold   time.Duration // besides, for each further host that has run since, up to coldHosts, which evict its data from caches
+	Wake   time.Duration // a host sleeps, is woken and continues
+
+	// The runtime of Go has a thread that takes the scheduler's right to run goroutines (its P)
+	// from a goroutine that sleeps in a call of the system, and checks all of them frequently for
+	// some time after.
+	LongSleep   time.Duration // sleeps from which on the right is taken; also between two checks; 0 is never
+	Reacquire   time.Duration // besides Wake, after such a sleep
+	MonitorTick time.Duration // a check
 }

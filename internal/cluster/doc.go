@@ -27,6 +27,9 @@
 // packet leaves after the time that was spent before, and the host runs again when the processor
 // is free. A host sees a packet that arrives meanwhile only then, as a busy processor does.
 //
+// Hosts that share a processor run as processes of one machine: a goroutine that waits for a device
+// polls it, yields and sleeps, and the processor runs the hosts in turn (type processor).
+//
 // # Limits
 //
 // A process runs one simulation at a time, and no other devices meanwhile (package vtime). Time

@@ -23,23 +23,11 @@ type Host struct {
 	timers    deadline.Heap[int64, *timer]
 	resumeDue bool // a condition of a blocked goroutine may have become true
 	pollDue   bool // the adapter may have packets to send
+
+	process process // of a host that shares its processor
 }
 
 var _ vtime.Host = (*Host)(nil)
-
-// A processor runs one host at a time.
-type processor struct {
-	freeAt int64 // end of the work that was charged
-	last   *Host
-}
-
-// switchTo makes the processor run h, and charges the change from another host.
-func (p *processor) switchTo(h *Host, now int64) {
-	if p.last != nil && p.last != h {
-		p.freeAt = max(p.freeAt, now) + int64(h.cluster.options.Costs.Switch)
-	}
-	p.last = h
-}
 
 // HostNumber returns the index of the host.
 func (h *Host) HostNumber() int { return h.number }
@@ -117,9 +105,6 @@ func (h *Host) runStep(now int64) bool {
 	if !software && h.adapter != nil && h.adapter.hasWork(now) {
 		h.adapter.pollUntilIdle()
 		h.resumeDue = true
-	}
-	if p.freeAt <= now {
-		p.switchTo(h, now)
 	}
 	if p.freeAt > now {
 		return false

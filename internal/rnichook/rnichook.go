@@ -16,6 +16,11 @@ type Hooks struct {
 	Stall func(ns int64) // replaces the busy waiting of an ICM, which then works with a Clock
 	Rand  func() uint32  // replaces the random source of numbers and keys
 
+	// Waiters of a device on a simulated host whose processor others share wait as those of a
+	// process do, by the functions below. Without them they only wait for the driver.
+	BeforePoll func() // is called before a waiter reads the socket
+	Yield      func() // replaces sched_yield(2)
+
 	// Devices that one goroutine drives may share the buffers of packets to send, and of those
 	// received.
 	Batch     *link.Batch

@@ -9,6 +9,8 @@ type Spinner struct {
 	// Shared reports whether other threads ran when a waiter last yielded.
 	Shared bool
 
+	YieldFunc func() // replaces Yield, for simulations; nil otherwise
+
 	clock     func() int64 // in nanoseconds
 	budgetMax int64        // nanoseconds
 	misses    int          // consecutive spins that found nothing
@@ -75,6 +77,10 @@ func (s *Spinner) RecordShortSleep() int64 {
 // TimedYield yields to other threads and returns how long they ran.
 func (s *Spinner) TimedYield() time.Duration {
 	began := s.clock()
-	Yield()
+	if s.YieldFunc != nil {
+		s.YieldFunc()
+	} else {
+		Yield()
+	}
 	return time.Duration(s.clock() - began)
 }
