@@ -1,6 +1,7 @@
 package mpibench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,13 +19,17 @@ import (
 
 // Config describes a job.
 type Config struct {
-	Transport Transport
-	Ranks     int
-	RCLimit   int       // of Hybrid: the maximum number of RC connections of a rank
-	Alltoall  *Alltoall // nil: selected by the table
-	Flow      *Flow     // nil: the default of package mpi
-	Loose     bool      // the processes may run on all CPUs
-	ICM       string    // SOFTRNIC_ICM of the ranks: "32,1us", "off"; empty: that of this process
+	Transport  Transport
+	Ranks      int
+	RCLimit    int               // of Hybrid: the maximum number of RC connections of a rank
+	Alltoall   *Alltoall         // nil: selected by the table
+	Flow       *Flow             // nil: the default of package mpi
+	Loose      bool              // the processes may run on all CPUs
+	Algorithms map[string]string // of mpi.Options
+	Bind       cpus.Binding      // empty: a CPU for each if there are enough, else as mpirun does
+	OneCPU     bool              // all processes run on the first CPU
+	Spin       time.Duration     // of rnic.Options
+	ICM        string            // SOFTRNIC_ICM of the ranks: "32,1us", "off"; empty: that of this process
 }
 
 // roundTimeout is the maximum duration of a round.
@@ -46,7 +51,11 @@ func Open(ctx context.Context, c Config) (*Job, error) {
 	for i := range specs {
 		specs[i] = proc.Spec{Name: worker, Role: roleRank, Args: c}
 	}
-	g, err := proc.Start(ctx, proc.Options{Pin: !c.Loose && c.Ranks <= runtime.NumCPU(), Bind: cpus.Auto, Timeout: roundTimeout, Ranks: true}, specs...)
+	o := proc.Options{Pin: !c.Loose && !c.OneCPU && c.Bind == "" && c.Ranks <= runtime.NumCPU(), Bind: cmp.Or(c.Bind, cpus.Auto), Timeout: roundTimeout, Ranks: true}
+	if c.OneCPU {
+		o.CPUs = cpus.CPUOrder()[:1]
+	}
+	g, err := proc.Start(ctx, o, specs...)
 	if err != nil {
 		return nil, err
 	}

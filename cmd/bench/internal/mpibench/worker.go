@@ -40,6 +40,8 @@ type request struct {
 	Overlap *overlapRound `json:",omitempty"`
 	Compute time.Duration `json:",omitempty"` // processor time of a computation of rank 0
 
+	Calls *Calls `json:",omitempty"`
+
 	Late time.Duration `json:",omitempty"` // a barrier that the last rank enters so late
 }
 
@@ -67,9 +69,9 @@ type reply struct {
 	Burst *measure.Latency `json:",omitempty"`
 	Halo  *measure.Latency `json:",omitempty"`
 
-	Overlap overlap.Result `json:",omitzero"`
-	Stolen  float64        `json:",omitempty"` // percent
-
+	Overlap      overlap.Result `json:",omitzero"`
+	Stolen       float64        `json:",omitempty"` // percent
+	Calls        *CallTimes     `json:",omitempty"` // set at every rank
 	Memory       *Memory        `json:",omitempty"` // set at every rank
 	PacketMemory float64        `json:",omitempty"` // set at every rank
 	HaloMemory   *HaloMemory    `json:",omitempty"` // set at every rank
@@ -88,6 +90,9 @@ func init() {
 		if c.Alltoall != nil {
 			c.Alltoall.applyTo(&o)
 		}
+		if c.Algorithms != nil {
+			o.Algorithms = c.Algorithms
+		}
 		if c.Flow != nil {
 			c.Flow.applyTo(&o)
 		}
@@ -96,7 +101,7 @@ func init() {
 				return err
 			}
 		}
-		world, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, o)
+		world, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{Spin: c.Spin}) }, o)
 		if err != nil {
 			return err
 		}
@@ -115,6 +120,10 @@ func (w rank) serveRequest(_ context.Context, r request) (out reply, err error) 
 		out.IMB, err = w.runIMB(r.IMB)
 	case r.NAS != nil:
 		out.NAS, err = w.runNAS(r.NAS)
+	case r.Calls != nil:
+		var t CallTimes
+		t, err = r.Calls.Run(w.World)
+		out.Calls = &t
 	case r.Memory != "":
 		out.Memory, err = w.measureMemory(r.Memory)
 	case r.Burst != nil:

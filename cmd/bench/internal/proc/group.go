@@ -40,6 +40,9 @@ type Options struct {
 	// equal to their number. Empty means no binding. Pin is applied later and overrides Bind.
 	Bind cpus.Binding
 
+	// CPUs are those on which all workers start, instead of those of Bind.
+	CPUs []int
+
 	// Ranks makes the workers the ranks of a job, which they join by package pmi.
 	Ranks bool
 }
@@ -98,6 +101,9 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 	sets, err := cmp.Or(o.Bind, cpus.None).CPUSets(len(specs))
 	if err != nil {
 		return nil, fmt.Errorf("proc: %w", err)
+	}
+	if o.CPUs != nil {
+		sets = [][]int{o.CPUs}
 	}
 	g.failed, g.fail = context.WithCancelCause(ctx)
 	if o.Ranks {
