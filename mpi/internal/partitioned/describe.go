@@ -15,6 +15,8 @@ func (s *Send) DescribeWait() deadlock.Call {
 		d.Why = fmt.Sprintf("%d partitions not ready", len(s.ready)-s.nReady)
 	case !s.open:
 		d.For, d.Unmet, d.Why = []int{s.dest}, true, "receive not started"
+	case !s.direct:
+		d.For, d.Unmet, d.Why = []int{s.dest}, true, "not received"
 	default:
 		d.For, d.Why = []int{s.dest}, "in flight"
 	}

@@ -27,9 +27,9 @@
 //	                                               Parrived, Ready  receive.go
 //
 // A Key, or a Start of each later round, tells the sender that the receiver has started. Partitions
-// that are ready before wait for it. Without RDMA WRITE with immediate data, or if the memory
-// cannot be registered, a partition is a message with a number of its own as tag, whose receive
-// is posted before the Start is sent.
+// that are ready before wait for it. In three cases a partition is a message with a number of its own
+// as tag, and there is no Start: without RDMA WRITE with immediate data, if the memory cannot be
+// registered, and if the whole message is short, because a copy then costs less than the wait.
 //
 // The numbers of partitions of the two sides may differ. The sizes must be equal.
 //

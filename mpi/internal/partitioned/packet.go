@@ -25,7 +25,7 @@ const NoticeFlag = 1 << 31
 //	packet   Length              payload
 //	Offer    bytes               offer: a send was initialized
 //	Key      -                   envelope.Key of the memory, whose ID is the first number; also a Start
-//	Start    -                   none: the receiver has started another round
+//	Start    -                   none: the receiver has started another round, to which partitions are written
 //	Refuse   bytes of receive    its signature: the two sides do not fit
 type packetType int32
 

@@ -33,7 +33,7 @@ type Recv struct {
 	onDone   func(*protocol.Request)
 	flights  int // receives in progress
 
-	active, open bool // the round is started; and the sender was told
+	active, open bool // the round is started; and, unless it waits for the match, open to partitions
 	arrived      []bool
 	left         int         // partitions of the sender that have not arrived
 	parts        []partition // of the receiver
@@ -138,17 +138,20 @@ func (r *Recv) openRound() {
 		r.tellKey()
 		return
 	}
-	r.postReceives()
+	if r.messages != nil {
+		r.postReceives()
+		return
+	}
 	r.send(packetStart, 0, nil)
 }
 
-// tellKey registers the memory, so that the sender can write to it, and sends its key with the
-// first start.
+// tellKey registers the memory of a long message, so that the sender can write to it, and sends its
+// key with the first start.
 func (r *Recv) tellKey() {
 	r.told = true
 	key, flags := envelope.Key{}, envelope.Flags(0)
 	fab := r.table.engine.Fabric()
-	if _, ok := fab.(protocol.Notifier); ok && len(r.mem) > 0 && r.source != r.table.engine.Rank() {
+	if _, ok := fab.(protocol.Notifier); ok && r.source != r.table.engine.Rank() && len(r.mem) > fab.Limits(r.source).Eager {
 		var err error
 		if key, r.exposed, err = fab.RegisterMemory(r.source, r.mem, true); err == nil {
 			flags = envelope.ByWrite

@@ -31,7 +31,7 @@ type Send struct {
 
 	active  bool   // between Start and Finish
 	open    bool   // the receiver has started the round
-	starts  int    // of the receiver, for later rounds
+	starts  int    // of the receiver, for later rounds; not counted if partitions are messages
 	ready   []bool // partitions of the round
 	nReady  int
 	done    int // partitions whose memory may be reused
@@ -121,12 +121,15 @@ func (s *Send) Pready(from, to int) error {
 	return s.err
 }
 
-// openRound begins the transfers of a round that both sides have started.
+// openRound begins the transfers of a round that both sides have started, or of messages in any round
+// once their numbers are known.
 func (s *Send) openRound() {
 	if !s.active || s.open || s.starts == 0 || s.err != nil {
 		return
 	}
-	s.starts--
+	if s.direct {
+		s.starts--
+	}
 	s.open = true
 	for i, ready := range s.ready {
 		if ready {
@@ -183,14 +186,15 @@ func (s *Send) handleKey(h *envelope.Header, payload []byte) error {
 	if _, ok := s.table.engine.Fabric().(protocol.Notifier); direct && (!ok || s.size == 0) {
 		return fmt.Errorf("%w: key for partitions of %d bytes that cannot be written", protocol.ErrProtocol, s.size)
 	}
-	s.key, s.keyed, s.direct = key, true, direct
-	return s.handleStart()
+	s.key, s.keyed, s.direct, s.starts = key, true, direct, 1
+	s.openRound()
+	return nil
 }
 
 // handleStart handles a start of the receiver. It can be one round ahead.
 func (s *Send) handleStart() error {
-	if !s.keyed {
-		return fmt.Errorf("%w: start of a partitioned receive before its key", protocol.ErrProtocol)
+	if !s.direct {
+		return fmt.Errorf("%w: start of a partitioned receive without a key to write by", protocol.ErrProtocol)
 	}
 	if s.starts++; s.starts > 1 {
 		return fmt.Errorf("%w: partitioned receive started %d rounds ahead", protocol.ErrProtocol, s.starts)

@@ -44,7 +44,8 @@ func mpiChannelClaims() []bench.Statement {
 	channel, messages := []string{haloSeries(mpibench.HaloChannel)}, []string{haloSeries(mpibench.HaloSendrecv)}
 	requests := []string{haloSeries(mpibench.HaloPersistent)}
 	everywhere := bench.Everywhere(measure.Bytes)
-	const waits = "between Wait and Start the memory belongs to the program, so every exchange waits for the packet by which the receiver starts; a short message does not"
+	const waits = "a short message is sent at once, as by Sendrecv; a longer one is written into memory that belongs to the program between Wait and Start, " +
+		"and waits for the packet by which the receiver starts"
 	return []bench.Statement{
 		{
 			Source:   bench.Adapter,
