@@ -12,6 +12,9 @@ import (
 // maxRecvMessages bounds the datagrams of one recvmmsg.
 const maxRecvMessages = 64
 
+// callsPerGrowth is the number of calls that fill receiver.limit before it doubles.
+const callsPerGrowth = 32
+
 // receiver is the state of ReadBatch: one message header, address and control
 // buffer per datagram of a recvmmsg, wired together once.
 type receiver struct {
@@ -24,6 +27,12 @@ type receiver struct {
 	// request beyond the last datagram costs another pass through the socket
 	// in the kernel, so want doubles after a full call and halves otherwise.
 	want int
+
+	// limit bounds want, because each datagram requested takes a slot of
+	// memory. It doubles with every callsPerGrowth calls that filled it, so
+	// that an adapter that receives little keeps one slot, and one burst adds
+	// few.
+	limit, filled int
 
 	// uncounted holds the counts since the last empty read. They are added to
 	// the counters then, which keeps atomic additions off the data path.
@@ -38,7 +47,7 @@ func (rx *receiver) init() {
 	rx.iovecs = make([]unix.Iovec, maxRecvMessages)
 	rx.names = make([]sockaddr, maxRecvMessages)
 	rx.controls = make([][3]cmsg, maxRecvMessages)
-	rx.want = 1
+	rx.want, rx.limit = 1, 1
 	for i := range rx.messages {
 		rx.iovecs[i].SetLen(slotBytes)
 		m := &rx.messages[i].Msghdr
@@ -133,7 +142,12 @@ func (rx *receiver) adaptWant(n, requested int, mmsg bool) {
 	case !mmsg:
 		rx.want = 1
 	case n == requested:
-		rx.want = min(2*requested, maxRecvMessages)
+		if requested == rx.limit {
+			if rx.filled++; rx.filled == callsPerGrowth {
+				rx.limit, rx.filled = min(2*rx.limit, maxRecvMessages), 0
+			}
+		}
+		rx.want = min(2*requested, rx.limit)
 	default:
 		rx.want = max(requested/2, 1)
 	}

@@ -269,6 +269,7 @@ func TestReceiveAdapts(t *testing.T) {
 	o.NoGSO = true
 	a, b := openPair(t, o)
 	rx := &b.(*udp).rx
+	rx.limit = maxRecvMessages
 	batch, r := NewBatch(4096), NewDatagrams(8)
 	for range 16 {
 		batch.Next(pathTo(b), 64)
@@ -282,6 +283,32 @@ func TestReceiveAdapts(t *testing.T) {
 	}
 	require.Equal(t, []int{1, 2, 4, 8, 1, 0, 0}, got)
 	require.Equal(t, []int{2, 4, 8, 16, 4, 2, 1}, want)
+}
+
+// TestReceiveLimit checks that a burst does not take the memory of many slots, and that traffic
+// that goes on does.
+func TestReceiveLimit(t *testing.T) {
+	o := loopback
+	o.NoGSO = true
+	a, b := openPair(t, o)
+	batch, r := NewBatch(4096), NewDatagrams(8)
+	for _, limit := range []int{2, 4} {
+		for range 4 { // 64 datagrams: 32 calls for one each and 16 for two, then 32 for two
+			batch.Reset()
+			for range 16 {
+				batch.Next(pathTo(b), 64)
+			}
+			require.NoError(t, a.WriteBatch(batch))
+		}
+		for n := 1; n > 0; {
+			var err error
+			n, err = b.ReadBatch(r)
+			require.NoError(t, err)
+		}
+		require.Equal(t, limit, b.(*udp).rx.limit)
+	}
+	require.NotNil(t, r.slots[1])
+	require.Nil(t, r.slots[4])
 }
 
 func TestProbe(t *testing.T) {
