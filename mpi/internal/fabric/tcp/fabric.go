@@ -213,6 +213,13 @@ func (f *Fabric) Disconnect(rank int, cause error) {
 	f.failLink(f.links[rank], cause)
 }
 
+// awaitBlock waits until no Block is in progress. Those that begin later return at once if the
+// fabric is closed.
+func (f *Fabric) awaitBlock() {
+	f.blocking.Lock()
+	defer f.blocking.Unlock()
+}
+
 // Close implements fabric.Fabric. Queued data may be lost; the other ranks have
 // received all data that they waited for.
 func (f *Fabric) Close(ctx context.Context) error {
@@ -225,8 +232,7 @@ func (f *Fabric) Close(ctx context.Context) error {
 	err := f.listener.Close()
 	if f.poller != nil {
 		f.poller.wakeWaiter()
-		f.blocking.Lock() // no Block is in progress, and later ones return at once
-		f.blocking.Unlock()
+		f.awaitBlock()
 	}
 	f.host.Do(func(*protocol.Core) {
 		for _, l := range f.links {
