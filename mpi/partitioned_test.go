@@ -20,6 +20,9 @@ import (
 var partitionedNets = map[string]mpi.Options{
 	"rdma": {Net: mpi.RDMA}, "fast": {Net: mpi.RDMA, RDMA: mpi.RDMAOptions{Fast: true}}, "ud": {Net: mpi.UD},
 	"hybrid": {Net: mpi.Hybrid, RCLimit: 2}, "tcp": {Net: mpi.TCP},
+	"rdma, credit": {Net: mpi.RDMA, RDMA: mpi.RDMAOptions{Flow: mpi.FlowCredit}},
+	"rdma, stream": {Net: mpi.RDMA, RDMA: mpi.RDMAOptions{Flow: mpi.FlowRDMA}},
+	"rdma, NIC":    {Net: mpi.RDMA, RDMA: mpi.RDMAOptions{Flow: mpi.FlowNIC}},
 }
 
 // TestPartitioned sends a message in several rounds, with different numbers of partitions at both

@@ -15,9 +15,9 @@ import (
 // communicator has it.
 const PacketContext = 1 << 31
 
-// NoticeFlag marks the notices of partitions. The other bits are the number of the partition at
-// its receiver.
-const NoticeFlag = 1 << 31
+// NoticeFlag marks the notices of partitions. The lower bits are the number of the partition at its
+// receiver.
+const NoticeFlag = protocol.NoticeLimit / 2
 
 // packetType is the type of a packet, its Tag. Packets are active messages, and ID is the number
 // of the sending side.

@@ -102,6 +102,10 @@ func (c *Core) Atomic(r *Request, key envelope.Key, a Atomic) {
 	c.startOneSided(r, key, opAtomic)
 }
 
+// NoticeLimit is the limit of notices, which are less. The immediate data of a net has the highest bit
+// for itself.
+const NoticeLimit = 1 << 31
+
 // A Notifier is a Net with RDMA WRITE with immediate data.
 type Notifier interface {
 	// RDMAWriteImm is Net.RDMAWrite that also causes Core.HandleNotify at the target,
@@ -113,7 +117,7 @@ type Notifier interface {
 // PutNotify is Put with a notification: the target's OnNotify is called when the memory
 // is written. It is done when r.Buf, which must not be empty, may be reused.
 func (c *Core) PutNotify(r *Request, key envelope.Key, notice uint32) {
-	if _, ok := c.net.(Notifier); !ok || len(r.Buf) == 0 {
+	if _, ok := c.net.(Notifier); !ok || len(r.Buf) == 0 || notice >= NoticeLimit {
 		c.enter()
 		defer c.exit()
 		c.complete(r, fmt.Errorf("rank %d: put with notification of %d bytes: %w", r.Dest, len(r.Buf), errors.ErrUnsupported))
