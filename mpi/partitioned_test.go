@@ -43,7 +43,7 @@ func TestPartitioned(t *testing.T) {
 					require.NoError(t, err)
 					for round := range 4 {
 						for i := range out {
-							out[i] = int64(w.Rank()<<32 + round<<24 + i)
+							out[i] = int64(w.Rank())<<32 + int64(round<<24+i)
 						}
 						require.NoError(t, mpi.StartAll(recv, send))
 						require.NoError(t, send.PreadyRange(c.sends/2, c.sends))
@@ -57,7 +57,7 @@ func TestPartitioned(t *testing.T) {
 								require.NoError(t, err)
 							}
 							for i := p * each; i < (p+1)*each; i++ {
-								require.EqualValues(t, before<<32+round<<24+i, in[i])
+								require.EqualValues(t, int64(before)<<32+int64(round<<24+i), in[i])
 							}
 						}
 						s, err := recv.Wait()
