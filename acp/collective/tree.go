@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/plain"
 )
 
-// A tree is this rank's place in a binomial tree. Ranks are counted from the root in the direction of the
+// A tree is this rank's position in a binomial tree. Ranks are counted from the root in the direction of the
 // edges, or against it for a tree towards the root: a rank at position v > 0 has an edge to the rank without
 // the lowest bit of v, and its subtree has the positions from v on, as many as that bit says.
 type tree struct {
@@ -16,8 +16,8 @@ type tree struct {
 	parent   int // k of the edge to the parent, or -1
 }
 
-// treePlace returns the place of a rank at a position among size ranks.
-func treePlace(position, size int) tree {
+// treeAtPosition returns the tree of the rank at a position among size ranks.
+func treeAtPosition(position, size int) tree {
 	t := tree{position: position, subtree: size, parent: -1}
 	for k := 0; 1<<k < size && t.parent < 0; k++ {
 		if position>>k&1 == 1 {
@@ -38,14 +38,14 @@ func (t tree) eachChild(f func(k, first, n int) error) error {
 	return nil
 }
 
-// fromRoot returns this rank's place in the tree whose edges lead away from root.
+// fromRoot returns this rank's position in the tree whose edges lead away from root.
 func (n *Network) fromRoot(root int) tree {
-	return treePlace(n.rankAbove(n.p.Rank(), -root), n.p.Size())
+	return treeAtPosition(n.rankAbove(n.p.Rank(), -root), n.p.Size())
 }
 
-// toRoot returns this rank's place in the tree whose edges lead towards root.
+// toRoot returns this rank's position in the tree whose edges lead towards root.
 func (n *Network) toRoot(root int) tree {
-	return treePlace(n.rankAbove(root, -n.p.Rank()), n.p.Size())
+	return treeAtPosition(n.rankAbove(root, -n.p.Rank()), n.p.Size())
 }
 
 // Bcast sends the values of root to all ranks. buf has the same length at all ranks.
