@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/softrnic/softrnic/acp/internal/plain"
@@ -8,11 +9,8 @@ import (
 
 // Allgather stores in of rank r in out[r*len(in):] at all ranks.
 func Allgather[T any](ctx context.Context, n *Network, in, out []T) error {
-	return runCall[T](n, "allgather", 0, func() error {
-		size := n.p.Size()
-		if len(out) != size*len(in) {
-			return lengthError("out", len(out), size*len(in))
-		}
+	size := n.p.Size()
+	return runCall[T](n, "allgather", 0, checkLength("out", len(out), size*len(in)), func() error {
 		blocks := make([]T, len(out)) // of this rank, the one below, and so on
 		copy(blocks, in)
 		for k := range n.out {
@@ -32,15 +30,10 @@ func Allgather[T any](ctx context.Context, n *Network, in, out []T) error {
 // Alltoall sends the rth part of in to rank r, and stores the part from rank r as the rth of out. in and out
 // have the same length at all ranks, a multiple of the number of ranks, and must not overlap.
 func Alltoall[T any](ctx context.Context, n *Network, in, out []T) error {
-	return runCall[T](n, "alltoall", 0, func() error {
-		size := n.p.Size()
-		each := len(in) / size
-		if len(in)%size != 0 {
-			return lengthError("in", len(in), each*size)
-		}
-		if len(out) != len(in) {
-			return lengthError("out", len(out), len(in))
-		}
+	size := n.p.Size()
+	each := len(in) / size
+	invalid := cmp.Or(checkLength("in", len(in), each*size), checkLength("out", len(out), len(in)))
+	return runCall[T](n, "alltoall", 0, invalid, func() error {
 		blocks := make([]T, len(in)) // by distance to the destination
 		block := func(i int) []T { return blocks[i*each:][:each] }
 		for i := range size {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -12,6 +13,7 @@ import (
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/acp/acptest"
 	"github.com/softrnic/softrnic/acp/collective"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -163,7 +165,7 @@ func TestMemory(t *testing.T) {
 	require.Less(t, memory[2], 32<<10)
 }
 
-// TestErrors checks the errors of wrong arguments, and that a failed network stays failed.
+// TestErrors checks the errors of wrong arguments, and that the network remains usable.
 func TestErrors(t *testing.T) {
 	sum := func(a, b int) int { return a + b }
 	require.NoError(t, acptest.Run(1, func(p *acp.Process) error {
@@ -176,6 +178,9 @@ func TestErrors(t *testing.T) {
 			},
 			"acp: rank 0: reduce: invalid length: out has 1 values, want 2": func(c *collective.Network) error {
 				return collective.Reduce(t.Context(), c, 0, make([]int, 2), make([]int, 1), sum)
+			},
+			"acp: rank 0: allreduce: invalid options: type string contains references": func(c *collective.Network) error {
+				return collective.Allreduce(t.Context(), c, []string{""}, func(a, b string) string { return a + b })
 			},
 			"acp: rank 0: gather: invalid length: out has 1 values, want 2": func(c *collective.Network) error {
 				return collective.Gather(t.Context(), c, 0, make([]int, 2), make([]int, 1))
@@ -193,7 +198,9 @@ func TestErrors(t *testing.T) {
 			c, err := collective.Open(p, acp.ChannelOptions{})
 			require.NoError(t, err)
 			require.EqualError(t, call(c), want)
-			require.EqualError(t, collective.Allgather(t.Context(), c, []int{1}, []int{0}), want)
+			out := []int{0}
+			require.NoError(t, collective.Allgather(t.Context(), c, []int{1}, out))
+			require.Equal(t, []int{1}, out)
 			require.NoError(t, c.Close(t.Context()))
 		}
 		_, err := collective.Open(p, acp.ChannelOptions{SlotSize: 3})
@@ -202,7 +209,57 @@ func TestErrors(t *testing.T) {
 	}))
 }
 
-// TestDifferentLengths checks that a rank reports a message that is shorter than its buffer.
+// TestRefusedCall checks that a rank whose arguments were refused can make the call again, with the messages
+// that the other ranks have sent in it.
+func TestRefusedCall(t *testing.T) {
+	const size = 4
+	require.NoError(t, acptest.Run(size, func(p *acp.Process) error {
+		c, err := collective.Open(p, acp.ChannelOptions{})
+		require.NoError(t, err)
+		all := make([]int64, size*3)
+		if p.Rank() == 1 {
+			require.ErrorIs(t, collective.Gather(t.Context(), c, 1, values(1, 3), all[1:]), acp.ErrLength)
+			require.ErrorIs(t, collective.Gather(t.Context(), c, size, values(1, 3), all), acp.ErrRank)
+		}
+		require.NoError(t, collective.Gather(t.Context(), c, 1, values(p.Rank(), 3), all))
+		if p.Rank() == 1 {
+			require.Equal(t, join(size, 3), all)
+			require.ErrorIs(t, collective.Allgather(t.Context(), c, values(1, 3), nil), acp.ErrLength)
+		}
+		require.NoError(t, collective.Allgather(t.Context(), c, values(p.Rank(), 3), all))
+		require.Equal(t, join(size, 3), all)
+		return c.Close(t.Context())
+	}))
+}
+
+// TestOpenFrees checks that an Open that fails frees the channels that it has created: their signals can be
+// reserved again.
+func TestOpenFrees(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, acptest.Run(4, func(p *acp.Process) error {
+		o := acp.ChannelOptions{SlotSize: 16, Slots: 9000, Imm: true} // two receivers exceed the limit of signals
+		_, err := collective.Open(p, o)
+		require.ErrorIs(t, err, verbs.ErrLimit)
+		above, below := (p.Rank()+1)%4, (p.Rank()+3)%4
+		in, err := p.NewChannel(below, p.Rank(), o)
+		for err != nil && ctx.Err() == nil {
+			p.Progress()
+			in, err = p.NewChannel(below, p.Rank(), o)
+		}
+		require.NoError(t, err)
+		out, err := p.NewChannel(p.Rank(), above, o)
+		require.NoError(t, err)
+		for _, c := range []*acp.Channel{out, in} {
+			_, err := c.Free().Wait(ctx)
+			require.NoError(t, err)
+		}
+		return nil
+	}))
+}
+
+// TestDifferentLengths checks that a rank reports a message that is shorter than its buffer, and that the
+// network is not usable then.
 func TestDifferentLengths(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		c, err := collective.Open(p, acp.ChannelOptions{})
@@ -210,6 +267,7 @@ func TestDifferentLengths(t *testing.T) {
 		err = collective.Bcast(t.Context(), c, 0, make([]byte, 5+p.Rank()))
 		if p.Rank() == 1 {
 			require.EqualError(t, err, "acp: rank 1: broadcast: invalid length: 5 bytes on channel 0 from rank 0 to rank 1, want 6")
+			require.Equal(t, err, collective.Allgather(t.Context(), c, []int{1}, []int{0, 0}))
 		} else {
 			require.NoError(t, err)
 		}
@@ -217,7 +275,8 @@ func TestDifferentLengths(t *testing.T) {
 	}))
 }
 
-// TestContext checks that a call ends with its context while other ranks do not make it.
+// TestContext checks that a call ends with its context while other ranks do not make it, and that its error
+// names it.
 func TestContext(t *testing.T) {
 	ended := make(chan struct{})
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
@@ -226,7 +285,9 @@ func TestContext(t *testing.T) {
 		if p.Rank() == 0 {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			require.ErrorIs(t, collective.Allgather(ctx, c, []int{1}, []int{0, 0}), context.Canceled)
+			err := collective.Allreduce(ctx, c, []int{1}, func(a, b int) int { return a + b })
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorContains(t, err, "acp: rank 0: allreduce: ")
 			close(ended)
 		}
 		<-ended

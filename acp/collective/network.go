@@ -14,8 +14,12 @@ import (
 // Network is this rank's end of the channels that collective calls use. All ranks must make the same calls
 // with it in the same order, with messages of the same length. It must not be used concurrently.
 //
-// When the context of a call ends first, or a rank is lost, the other ranks may not complete the call, and
-// all later calls return its error.
+// A call with invalid arguments is refused before anything is sent, and counts as not made: the next call of
+// the rank must be the same with valid ones. It concerns this rank alone, so that the other ranks, if their
+// arguments are valid, wait in that call or have already sent their messages of it.
+//
+// When the context of a call ends first, a rank is lost, or a message has another length than its receiver
+// expects, the other ranks may not complete the call, and all later calls return its error.
 type Network struct {
 	p      *acp.Process
 	out    []*acp.Chan[byte] // to the rank 2^k above
@@ -25,23 +29,37 @@ type Network struct {
 
 // Open creates the channels, without waiting for the other ranks. All ranks must use equal options, whose
 // zero value means slots of 4 KiB, 2 of a sender and 4 of a receiver.
+//
+// If a rank's Open fails, it frees the channels that it has created. The other ranks, if their Open has
+// succeeded, must call Close, which waits for the channels that are missing until its context ends.
 func Open(p *acp.Process, o acp.ChannelOptions) (*Network, error) {
 	o.SlotSize = cmp.Or(o.SlotSize, 4<<10)
 	sender, receiver := o, o
 	sender.Slots, receiver.Slots = cmp.Or(o.Slots, 2), cmp.Or(o.Slots, 4)
 	n := &Network{p: p}
 	for distance := 1; distance < p.Size(); distance *= 2 {
-		out, err := acp.NewChan[byte](p, p.Rank(), n.rankAbove(p.Rank(), distance), sender)
-		if err != nil {
-			return nil, err
-		}
+		// The receiver first: its options are invalid if those of the sender are.
 		in, err := acp.NewChan[byte](p, n.rankAbove(p.Rank(), -distance), p.Rank(), receiver)
 		if err != nil {
+			n.freeChannels()
 			return nil, err
 		}
-		n.out, n.in = append(n.out, out), append(n.in, in)
+		n.in = append(n.in, in)
+		out, err := acp.NewChan[byte](p, p.Rank(), n.rankAbove(p.Rank(), distance), sender)
+		if err != nil {
+			n.freeChannels()
+			return nil, err
+		}
+		n.out = append(n.out, out)
 	}
 	return n, nil
+}
+
+// freeChannels starts to free the channels, without waiting for the other ranks.
+func (n *Network) freeChannels() {
+	for _, c := range append(n.out, n.in...) {
+		c.Channel().Free()
+	}
 }
 
 // rankAbove returns the rank that is distance above in the ring of all ranks.
@@ -92,28 +110,44 @@ func (n *Network) exchangeBytes(ctx context.Context, k int, out, in []byte) erro
 	return err
 }
 
-// runCall runs a collective call on values of type T, and records its failure.
-func runCall[T any](n *Network, op string, root int, f func() error) error {
+// runCall runs a collective call on values of type T, and records its failure. A call with invalid arguments,
+// such as those that invalid is the error of, is refused and leaves n usable.
+func runCall[T any](n *Network, op string, root int, invalid error, f func() error) error {
 	if n.failed != nil {
 		return n.failed
 	}
-	var err error
 	switch t := reflect.TypeFor[T](); {
 	case !plain.IsPlain(t):
-		err = fmt.Errorf("%w: type %v contains references", acp.ErrOptions, t)
+		invalid = fmt.Errorf("%w: type %v contains references", acp.ErrOptions, t)
 	case root < 0 || root >= n.p.Size():
-		err = fmt.Errorf("%w: root %d", acp.ErrRank, root)
-	default:
-		if err = f(); err == nil {
-			return nil
-		}
+		invalid = fmt.Errorf("%w: root %d", acp.ErrRank, root)
 	}
-	err = &acp.Error{Rank: n.p.Rank(), Op: op, Err: err}
-	n.failed = err
-	return err
+	if invalid != nil {
+		return n.newError(op, invalid)
+	}
+	if err := f(); err != nil {
+		n.failed = n.newError(op, err)
+	}
+	return n.failed
 }
 
-// lengthError returns the error of a buffer of the wrong length.
-func lengthError(name string, got, want int) error {
+// newError returns the error of a call.
+func (n *Network) newError(op string, err error) error {
+	return &acp.Error{Rank: n.p.Rank(), Op: op, Err: err}
+}
+
+// checkLength returns the error of a buffer of the wrong length.
+func checkLength(name string, got, want int) error {
+	if got == want {
+		return nil
+	}
 	return fmt.Errorf("%w: %s has %d values, want %d", acp.ErrLength, name, got, want)
+}
+
+// checkLengthAt is checkLength at root. Other ranks do not use the buffer.
+func (n *Network) checkLengthAt(root int, name string, got, want int) error {
+	if n.p.Rank() != root {
+		return nil
+	}
+	return checkLength(name, got, want)
 }

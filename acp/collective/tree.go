@@ -50,15 +50,18 @@ func (n *Network) toRoot(root int) tree {
 
 // Bcast sends the values of root to all ranks. buf has the same length at all ranks.
 func Bcast[T any](ctx context.Context, n *Network, root int, buf []T) error {
-	return runCall[T](n, "broadcast", root, func() error {
-		t, b := n.fromRoot(root), plain.BytesOf(buf)
-		if t.parent >= 0 {
-			if err := n.exchangeBytes(ctx, t.parent, nil, b); err != nil {
-				return err
-			}
+	return runCall[T](n, "broadcast", root, nil, func() error { return n.broadcastBytes(ctx, root, plain.BytesOf(buf)) })
+}
+
+// broadcastBytes sends b of root to all ranks.
+func (n *Network) broadcastBytes(ctx context.Context, root int, b []byte) error {
+	t := n.fromRoot(root)
+	if t.parent >= 0 {
+		if err := n.exchangeBytes(ctx, t.parent, nil, b); err != nil {
+			return err
 		}
-		return t.eachChildBackward(func(k, _, _ int) error { return n.exchangeBytes(ctx, k, b, nil) })
-	})
+	}
+	return t.eachChildBackward(func(k, _, _ int) error { return n.exchangeBytes(ctx, k, b, nil) })
 }
 
 // eachChildBackward is eachChild with the largest subtree first.
@@ -79,47 +82,48 @@ func (t tree) eachChildBackward(f func(k, first, n int) error) error {
 // Reduce combines in of all ranks element by element with op, which must be associative and commutative, and
 // stores the result in out at root. out is not used at other ranks. in is not changed.
 func Reduce[T any](ctx context.Context, n *Network, root int, in, out []T, op func(a, b T) T) error {
-	return runCall[T](n, "reduce", root, func() error {
-		sum := out
-		if n.p.Rank() != root {
-			sum = make([]T, len(in))
-		} else if len(out) != len(in) {
-			return lengthError("out", len(out), len(in))
-		}
-		copy(sum, in)
-		other := make([]T, len(in))
-		t := n.toRoot(root)
-		if err := t.eachChild(func(k, _, _ int) error {
-			if err := n.exchangeBytes(ctx, k, nil, plain.BytesOf(other)); err != nil {
-				return err
-			}
-			for i, v := range other {
-				sum[i] = op(v, sum[i])
-			}
-			return nil
-		}); err != nil || t.parent < 0 {
+	return runCall[T](n, "reduce", root, n.checkLengthAt(root, "out", len(out), len(in)), func() error {
+		return reduceValues(ctx, n, root, in, out, op)
+	})
+}
+
+// reduceValues combines in of all ranks into out of root, which may be in.
+func reduceValues[T any](ctx context.Context, n *Network, root int, in, out []T, op func(a, b T) T) error {
+	sum := out
+	if n.p.Rank() != root {
+		sum = make([]T, len(in))
+	}
+	copy(sum, in)
+	other := make([]T, len(in))
+	t := n.toRoot(root)
+	if err := t.eachChild(func(k, _, _ int) error {
+		if err := n.exchangeBytes(ctx, k, nil, plain.BytesOf(other)); err != nil {
 			return err
 		}
-		return n.exchangeBytes(ctx, t.parent, plain.BytesOf(sum), nil)
-	})
+		for i, v := range other {
+			sum[i] = op(v, sum[i])
+		}
+		return nil
+	}); err != nil || t.parent < 0 {
+		return err
+	}
+	return n.exchangeBytes(ctx, t.parent, plain.BytesOf(sum), nil)
 }
 
 // Allreduce combines buf of all ranks element by element with op, which must be associative and commutative,
 // and stores the same result in buf at all ranks.
 func Allreduce[T any](ctx context.Context, n *Network, buf []T, op func(a, b T) T) error {
-	in := slices.Clone(buf)
-	if err := Reduce(ctx, n, 0, in, buf, op); err != nil {
-		return err
-	}
-	return Bcast(ctx, n, 0, buf)
+	return runCall[T](n, "allreduce", 0, nil, func() error {
+		if err := reduceValues(ctx, n, 0, buf, buf, op); err != nil {
+			return err
+		}
+		return n.broadcastBytes(ctx, 0, plain.BytesOf(buf))
+	})
 }
 
 // Gather stores in of rank r in out[r*len(in):] at root. out is not used at other ranks.
 func Gather[T any](ctx context.Context, n *Network, root int, in, out []T) error {
-	return runCall[T](n, "gather", root, func() error {
-		if n.p.Rank() == root && len(out) != n.p.Size()*len(in) {
-			return lengthError("out", len(out), n.p.Size()*len(in))
-		}
+	return runCall[T](n, "gather", root, n.checkLengthAt(root, "out", len(out), n.p.Size()*len(in)), func() error {
 		t := n.toRoot(root)
 		blocks := make([]T, t.subtree*len(in)) // by position relative to this rank's
 		copy(blocks, in)
@@ -140,10 +144,7 @@ func Gather[T any](ctx context.Context, n *Network, root int, in, out []T) error
 
 // Scatter stores in[r*len(out):] of root in out of rank r. in is not used at other ranks.
 func Scatter[T any](ctx context.Context, n *Network, root int, in, out []T) error {
-	return runCall[T](n, "scatter", root, func() error {
-		if n.p.Rank() == root && len(in) != n.p.Size()*len(out) {
-			return lengthError("in", len(in), n.p.Size()*len(out))
-		}
+	return runCall[T](n, "scatter", root, n.checkLengthAt(root, "in", len(in), n.p.Size()*len(out)), func() error {
 		t := n.fromRoot(root)
 		blocks := make([]T, t.subtree*len(out)) // by position relative to this rank's
 		if t.parent >= 0 {
