@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/softrnic/softrnic/acp"
@@ -28,42 +29,80 @@ type Exchange[T any] struct {
 //
 // T must not contain pointers, slices, strings, maps, channels, functions or interfaces. Values are sent as
 // they are in memory.
+//
+// Ranks out of range are refused before a channel is created. If Open fails later, for lack of memory or of
+// receives, it frees the channels that it has created. The neighbors, if their Open has succeeded, must call
+// Close, which waits for the channels that are missing until its context ends.
 func Open[T any](p *acp.Process, to, from []int, o acp.ChannelOptions) (*Exchange[T], error) {
 	x := &Exchange[T]{p: p, out: make([]*acp.Chan[T], len(to)), in: make([]*acp.Chan[T], len(from))}
-	var err error
-	next := 0 // index of to after the last channel of this rank to itself
-	for i, rank := range from {
-		if rank == noRank {
-			continue
-		}
-		if x.in[i], err = acp.NewChan[T](p, rank, p.Rank(), o); err != nil {
-			return nil, err
-		}
-		if rank != p.Rank() {
-			continue
-		}
-		// The sending end of a channel from a rank to itself is the one created next.
-		n := slices.Index(to[next:], rank)
-		if n < 0 {
-			return nil, x.newError("open", fmt.Errorf("%w: fewer channels to this rank than from it", acp.ErrOptions))
-		}
-		next += n + 1
-		if x.out[next-1], err = acp.NewChan[T](p, rank, rank, o); err != nil {
-			return nil, err
-		}
+	if err := x.checkRanks(to, from); err != nil {
+		return nil, x.newError("open", err)
 	}
-	for i, rank := range to {
-		switch {
-		case rank == noRank || x.out[i] != nil:
-		case rank == p.Rank():
-			return nil, x.newError("open", fmt.Errorf("%w: more channels to this rank than from it", acp.ErrOptions))
-		default:
-			if x.out[i], err = acp.NewChan[T](p, p.Rank(), rank, o); err != nil {
-				return nil, err
+	next := 0 // index of to after the last channel of this rank to itself
+	// Both ends of a pair of opposite channels are created together, so that neighbors whose Open fails for
+	// the same cause have created the same channels.
+	for i := range max(len(to), len(from)) {
+		var err error
+		if i < len(from) && from[i] != noRank {
+			x.in[i], err = acp.NewChan[T](p, from[i], p.Rank(), o)
+			if err == nil && from[i] == p.Rank() {
+				// The sending end of a channel from a rank to itself is the one created next.
+				next += slices.Index(to[next:], p.Rank()) + 1
+				x.out[next-1], err = acp.NewChan[T](p, p.Rank(), p.Rank(), o)
 			}
+		}
+		if err == nil && i < len(to) && to[i] != noRank && to[i] != p.Rank() {
+			x.out[i], err = acp.NewChan[T](p, p.Rank(), to[i], o)
+		}
+		if err != nil {
+			for c := range x.channels() {
+				c.Channel().Free()
+			}
+			return nil, err
 		}
 	}
 	return x, nil
+}
+
+// checkRanks validates the arguments of Open.
+func (x *Exchange[T]) checkRanks(to, from []int) error {
+	if x.p.Rank() < 0 {
+		return acp.ErrNull
+	}
+	toSelf := 0 // the number of channels to this rank without those from it
+	for _, rank := range slices.Concat(to, from) {
+		if rank != noRank && (rank < 0 || rank >= x.p.Size()) {
+			return fmt.Errorf("%w: rank %d, want ranks below %d", acp.ErrRank, rank, x.p.Size())
+		}
+	}
+	for _, rank := range to {
+		if rank == x.p.Rank() {
+			toSelf++
+		}
+	}
+	for _, rank := range from {
+		if rank == x.p.Rank() {
+			toSelf--
+		}
+	}
+	switch {
+	case toSelf < 0:
+		return fmt.Errorf("%w: fewer channels to this rank than from it", acp.ErrOptions)
+	case toSelf > 0:
+		return fmt.Errorf("%w: more channels to this rank than from it", acp.ErrOptions)
+	}
+	return nil
+}
+
+// channels returns an iterator over the channels, those to neighbors first.
+func (x *Exchange[T]) channels() iter.Seq[*acp.Chan[T]] {
+	return func(yield func(*acp.Chan[T]) bool) {
+		for _, c := range slices.Concat(x.out, x.in) {
+			if c != nil && !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // Exchange sends out[i] to the ith rank of Open's to, and receives in[i] from the ith of its from, for all i
@@ -109,10 +148,8 @@ func (x *Exchange[T]) newError(op string, err error) error {
 
 // Memory returns the memory of the channels in bytes.
 func (x *Exchange[T]) Memory() (n int) {
-	for _, c := range append(x.out[:len(x.out):len(x.out)], x.in...) {
-		if c != nil {
-			n += c.Channel().Memory()
-		}
+	for c := range x.channels() {
+		n += c.Channel().Memory()
 	}
 	return n
 }
@@ -120,10 +157,8 @@ func (x *Exchange[T]) Memory() (n int) {
 // Close frees the channels. All neighbors must call it.
 func (x *Exchange[T]) Close(ctx context.Context) error {
 	var errs []error
-	for _, c := range append(x.out[:len(x.out):len(x.out)], x.in...) { // senders first: a receiver waits for its sender
-		if c != nil {
-			errs = append(errs, c.Close(ctx))
-		}
+	for c := range x.channels() { // senders first: a receiver waits for its sender
+		errs = append(errs, c.Close(ctx))
 	}
 	return errors.Join(errs...)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -12,6 +13,7 @@ import (
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/acp/acptest"
 	"github.com/softrnic/softrnic/acp/neighbor"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -120,21 +122,57 @@ func TestShortMessage(t *testing.T) {
 	}))
 }
 
-// TestOpenErrors checks the errors of Open.
+// TestOpenErrors checks the errors of Open, and that no channel is created before a wrong argument is refused.
 func TestOpenErrors(t *testing.T) {
 	require.NoError(t, acptest.Run(1, func(p *acp.Process) error {
 		_, err := neighbor.Open[string](p, []int{0}, []int{0}, acp.ChannelOptions{})
 		require.ErrorContains(t, err, "contains references")
-		_, err = neighbor.Open[int](p, []int{1}, nil, acp.ChannelOptions{})
-		require.ErrorIs(t, err, acp.ErrRank)
-		_, err = neighbor.Open[int](p, nil, []int{1}, acp.ChannelOptions{})
-		require.ErrorIs(t, err, acp.ErrRank)
-		_, err = neighbor.Open[int](p, []int{0}, nil, acp.ChannelOptions{})
-		require.EqualError(t, err, "acp: rank 0: open with neighbors: invalid options: more channels to this rank than from it")
-		_, err = neighbor.Open[int](p, nil, []int{0}, acp.ChannelOptions{})
-		require.EqualError(t, err, "acp: rank 0: open with neighbors: invalid options: fewer channels to this rank than from it")
-		return nil
+		for _, c := range []struct {
+			to, from []int
+			is       error
+			want     string
+		}{
+			{[]int{0, 1}, []int{0}, acp.ErrRank, "rank out of range: rank 1, want ranks below 1"},
+			{[]int{0}, []int{0, -2}, acp.ErrRank, "rank out of range: rank -2, want ranks below 1"},
+			{[]int{0, 0}, []int{0}, acp.ErrOptions, "invalid options: more channels to this rank than from it"},
+			{[]int{0}, []int{-1, 0, 0}, acp.ErrOptions, "invalid options: fewer channels to this rank than from it"},
+		} {
+			_, err = neighbor.Open[int32](p, c.to, c.from, acp.ChannelOptions{})
+			require.ErrorIs(t, err, c.is)
+			require.EqualError(t, err, "acp: rank 0: open with neighbors: "+c.want)
+		}
+		// The next channel is the first one.
+		x, err := neighbor.Open[int32](p, []int{0}, []int{0}, acp.ChannelOptions{})
+		require.NoError(t, err)
+		require.EqualError(t, x.Exchange(t.Context(), [][]int32{{1}}, [][]int32{{0, 0}}),
+			"acp: rank 0: exchange with neighbors: invalid length: 1 values on channel 0 from rank 0 to rank 0, want 2")
+		return x.Close(t.Context())
 	}))
+}
+
+// TestOpenFrees checks that an Open that fails frees the channels that it has created, to and from a neighbor
+// and this rank: their signals can be reserved again.
+func TestOpenFrees(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	o := acp.ChannelOptions{SlotSize: 16, Slots: 9000, Imm: true} // two receivers exceed the limit of signals
+	for _, size := range []int{1, 2} {
+		require.NoError(t, acptest.Run(size, func(p *acp.Process) error {
+			other := size - 1 - p.Rank()
+			_, err := neighbor.Open[int32](p, []int{other, other}, []int{other, other}, o)
+			require.ErrorIs(t, err, verbs.ErrLimit)
+			x, err := neighbor.Open[int32](p, []int{other}, []int{other}, o)
+			for err != nil && ctx.Err() == nil {
+				p.Progress()
+				x, err = neighbor.Open[int32](p, []int{other}, []int{other}, o)
+			}
+			require.NoError(t, err)
+			in := [][]int32{{0}}
+			require.NoError(t, x.Exchange(ctx, [][]int32{{int32(p.Rank())}}, in))
+			require.Equal(t, int32(other), in[0][0])
+			return x.Close(ctx)
+		}))
+	}
 }
 
 // TestContext checks that Exchange ends with its context while a neighbor does not call it, and that the
