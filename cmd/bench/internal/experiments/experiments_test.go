@@ -173,6 +173,14 @@ func TestExperiments(t *testing.T) {
 			},
 		},
 		{
+			name: "mpi-rails",
+			long: true,
+			set:  bench.Settings{"sizes": "256KiB", "rails": "1,2", "losses": "1", "windows": "1", "rounds": "2"},
+			units: map[string][]string{
+				measure.MegabytesPerSec: {"put-rails-1", "put-rails-2", "message-rails-1", "message-rails-2"},
+			},
+		},
+		{
 			name: "mpi-flow",
 			long: true,
 			set:  bench.Settings{"sizes": "256", "compute": "0,1200us", "windows": "2", "iters": "3", "rounds": "2", "ranks": "3"},

@@ -88,11 +88,20 @@ func impairSpec(loss, delay string) string {
 	return strings.Join(words, " ")
 }
 
-// lossPoint measures every operation with loss, with the lossless stream as the baseline.
-func lossPoint(ctx context.Context, r *run, clean *verbsbench.Pair, loss, delay string) error {
+// parseLoss returns a loss in percent.
+func parseLoss(loss string) (float64, error) {
 	x, err := strconv.ParseFloat(loss, 64)
 	if err != nil || x <= 0 || x >= 100 {
-		return fmt.Errorf("invalid loss %q, want a percentage", loss)
+		return 0, fmt.Errorf("invalid loss %q, want a percentage", loss)
+	}
+	return x, nil
+}
+
+// lossPoint measures every operation with loss, with the lossless stream as the baseline.
+func lossPoint(ctx context.Context, r *run, clean *verbsbench.Pair, loss, delay string) error {
+	x, err := parseLoss(loss)
+	if err != nil {
+		return err
 	}
 	lossy, err := verbsbench.OpenPair(ctx, verbsbench.Config{Impair: impairSpec(loss, delay)})
 	if err != nil {

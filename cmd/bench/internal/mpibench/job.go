@@ -29,6 +29,8 @@ type Config struct {
 	Bind       cpus.Binding      // empty: a CPU for each if there are enough, else as mpirun does
 	OneCPU     bool              // all processes run on the first CPU
 	Spin       time.Duration     // of rnic.Options
+	Rails      int               // of mpi.RDMAOptions; 0: the default
+	Impair     string            // of rnic.Options
 	ICM        string            // SOFTRNIC_ICM of the ranks: "32,1us", "off"; empty: that of this process
 }
 

@@ -96,12 +96,15 @@ func init() {
 		if c.Flow != nil {
 			c.Flow.applyTo(&o)
 		}
+		if c.Rails > 0 {
+			o.RDMA.Rails = c.Rails
+		}
 		if c.ICM != "" {
 			if err := os.Setenv("SOFTRNIC_ICM", c.ICM); err != nil {
 				return err
 			}
 		}
-		world, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{Spin: c.Spin}) }, o)
+		world, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{Spin: c.Spin, Impair: c.Impair}) }, o)
 		if err != nil {
 			return err
 		}
