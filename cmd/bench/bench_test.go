@@ -254,7 +254,7 @@ func TestListPapers(t *testing.T) {
 	for _, line := range lines {
 		require.LessOrEqual(t, len(line), listWidth, line)
 	}
-	for args, want := range map[string]int{"fig. 6a": 2, "rcud": 11, "IWARP fig. 8b": 2, "Figure 12": 1} {
+	for args, want := range map[string]int{"fig. 6a": 3, "rcud": 13, "IWARP fig. 8b": 2, "Figure 12": 1} {
 		_, stdout, _ := runRegistry(t.Context(), t, &bench.Default, "list", "--json", args)
 		require.Equal(t, want, strings.Count(stdout, "\n"), stdout)
 	}
