@@ -83,7 +83,8 @@
 //	SOFTRNIC_MPI_CONNECT     all: connect all ranks at the start (Options.ConnectAll)
 //	SOFTRNIC_MPI_EAGER       eager threshold: length in bytes of the longest eager message
 //	SOFTRNIC_MPI_FAST        on: short messages by RDMA write, the receiver polls memory
-//	SOFTRNIC_MPI_FLOW        flow control of short messages over RC: shared, credit, rdma, nic (Flow)
+//	SOFTRNIC_MPI_FLOW        flow control of short messages over RC: shared, credit, rdma, nic (Flow),
+//	                         unless the program sets RDMAOptions.Fast
 //	SOFTRNIC_MPI_NET         rdma (RC); ud (datagrams, one queue pair); hybrid (both); tcp for comparison
 //	SOFTRNIC_MPI_ONESIDED    messages: windows without RDMA, for comparison (Options.OneSided)
 //	SOFTRNIC_MPI_RAILS       queue pairs per pair of ranks, over which rendezvous messages are striped

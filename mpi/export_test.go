@@ -21,6 +21,9 @@ func (w World) LimitContexts(n uint64) { w.world.Calls.Contexts = collective.New
 // Algorithms returns the algorithms that were chosen.
 func (w World) Algorithms() coll.Choices { return w.world.Calls.Choices }
 
+// Options returns the options with those of the environment.
+func (w World) Options() Options { return w.world.o }
+
 // Choose sets the algorithms of communicators created from now on.
 func (w World) Choose(ch coll.Choices) { w.world.Calls.Choices = ch }
 

@@ -33,8 +33,8 @@ type Options struct {
 
 	// RDMA configures the RDMA transport. SOFTRNIC_MPI_EAGER sets the eager threshold in bytes,
 	// SOFTRNIC_MPI_RENDEZVOUS the protocol (read, write or copy), SOFTRNIC_MPI_FAST on or off,
-	// SOFTRNIC_MPI_FLOW the flow control (shared, credit, rdma or nic), and SOFTRNIC_MPI_RAILS
-	// the number of queue pairs between two ranks.
+	// SOFTRNIC_MPI_FLOW the flow control (shared, credit, rdma or nic) unless Fast is set here,
+	// and SOFTRNIC_MPI_RAILS the number of queue pairs between two ranks.
 	RDMA RDMAOptions
 
 	// TCP configures the TCP transport. SOFTRNIC_ADDR sets its Addrs, as it sets an adapter's.
@@ -156,12 +156,8 @@ func (o *Options) fillFromEnv() error {
 	case "copy":
 		o.RDMA.Rendezvous = RendezvousCopy
 	}
-	flow, err := environment.Word("SOFTRNIC_MPI_FLOW", rdma.FlowNames()...)
-	if err != nil {
+	if err := o.RDMA.fillFlow(); err != nil {
 		return err
-	}
-	if i := slices.Index(rdma.FlowNames(), flow); i > 0 && o.RDMA.Flow == FlowShared && !o.RDMA.Fast {
-		o.RDMA.Flow = Flow(i)
 	}
 	if n, ok, err := environment.Int("SOFTRNIC_MPI_RAILS", "queue pairs", 1, rdma.MaxRails); err != nil {
 		return err
@@ -172,7 +168,6 @@ func (o *Options) fillFromEnv() error {
 		name, usual, other string
 		set                func()
 	}{
-		{"SOFTRNIC_MPI_FAST", "off", "on", func() { o.RDMA.Fast = true }},
 		{"SOFTRNIC_MPI_ONESIDED", "direct", "messages", func() { o.OneSided = Messages }},
 		{"SOFTRNIC_MPI_CONNECT", "demand", "all", func() { o.ConnectAll = true }},
 		{"SOFTRNIC_MPI_SHARED", "on", "off", func() { o.NoShared = true }},
@@ -217,6 +212,34 @@ func (o *Options) fillFromEnv() error {
 	}
 	if o.choices, err = coll.NewChoices(o.Algorithms); err != nil {
 		return fmt.Errorf("Options.Algorithms: %w", err)
+	}
+	return nil
+}
+
+// fillFlow sets Fast and Flow from the environment. The fast path and a flow control exclude each other:
+// SOFTRNIC_MPI_FLOW is a default that Fast in the program overrides, and SOFTRNIC_MPI_FAST=on
+// conflicts with a flow control of the environment or of the program.
+func (r *RDMAOptions) fillFlow() error {
+	flow, err := environment.Word("SOFTRNIC_MPI_FLOW", rdma.FlowNames()...)
+	if err != nil {
+		return err
+	}
+	fast, err := environment.Word("SOFTRNIC_MPI_FAST", "off", "on")
+	if err != nil {
+		return err
+	}
+	mode := Flow(max(0, slices.Index(rdma.FlowNames(), flow)))
+	if fast == "on" {
+		switch {
+		case r.Flow != FlowShared:
+			return fmt.Errorf("SOFTRNIC_MPI_FAST=on: Options.RDMA.Flow is %v, want %v", r.Flow, FlowShared)
+		case mode != FlowShared:
+			return fmt.Errorf("SOFTRNIC_MPI_FAST=on: SOFTRNIC_MPI_FLOW is %v, want %v", mode, FlowShared)
+		}
+		r.Fast = true
+	}
+	if !r.Fast && r.Flow == FlowShared {
+		r.Flow = mode
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package mpi_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -55,6 +56,43 @@ func TestAlgorithmsFromEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, coll.Choices{coll.Bcast: "binomial"}, w.Algorithms())
 	require.NoError(t, w.Finalize())
+}
+
+// TestFastAndFlow checks which of the fast path and a flow control applies, and that Init names both if they
+// conflict.
+func TestFastAndFlow(t *testing.T) {
+	for _, c := range []struct {
+		fastVar, flowVar string
+		fast             bool
+		flow             mpi.Flow
+		wantFast         bool
+		wantFlow         mpi.Flow
+		err              string
+	}{
+		{},
+		{flowVar: "rdma", wantFlow: mpi.FlowRDMA},
+		{flowVar: "rdma", flow: mpi.FlowNIC, wantFlow: mpi.FlowNIC},
+		{flowVar: "rdma", fast: true, wantFast: true},
+		{flowVar: "rdma", fastVar: "off", wantFlow: mpi.FlowRDMA},
+		{flowVar: "shared", fastVar: "on", wantFast: true},
+		{flowVar: "rdma", fastVar: "on", err: "SOFTRNIC_MPI_FAST=on: SOFTRNIC_MPI_FLOW is rdma, want shared"},
+		{flow: mpi.FlowNIC, fastVar: "on", err: "SOFTRNIC_MPI_FAST=on: Options.RDMA.Flow is nic, want shared"},
+		{flow: mpi.FlowNIC, fast: true, err: "Options.RDMA: Fast with Flow nic, want shared"},
+	} {
+		t.Run(fmt.Sprintf("%s %s %v %v", c.fastVar, c.flowVar, c.fast, c.flow), func(t *testing.T) {
+			t.Setenv("SOFTRNIC_MPI_FAST", c.fastVar)
+			t.Setenv("SOFTRNIC_MPI_FLOW", c.flowVar)
+			w, err := initAlone(mpi.Options{RDMA: mpi.RDMAOptions{Fast: c.fast, Flow: c.flow}})
+			if c.err != "" {
+				require.EqualError(t, err, "mpi: rank 0 of world: init job of 1 ranks: "+c.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.wantFast, w.Options().RDMA.Fast)
+			require.Equal(t, c.wantFlow, w.Options().RDMA.Flow)
+			require.NoError(t, w.Finalize())
+		})
+	}
 }
 
 func TestCheckFromEnvironment(t *testing.T) {

@@ -64,7 +64,8 @@ type RDMAOptions struct {
 
 	// Fast lets ranks write short packets into memory that the receiver polls: the RDMA fast
 	// path. It needs an adapter that writes the end of a message last. Waiting becomes busy
-	// polling: it is for jobs with a core per rank. Net Hybrid ignores it.
+	// polling: it is for jobs with a core per rank. Net Hybrid ignores it. Init refuses it with a
+	// Flow other than FlowShared; SOFTRNIC_MPI_FLOW does not apply then.
 	Fast bool
 
 	// FastSize is the maximum length in bytes of a packet on the fast path, with its header,
