@@ -15,6 +15,7 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // rank is a rank that records its events, with its transport.
@@ -78,6 +79,17 @@ func start(t *testing.T, size int) *job {
 	}
 	fences.Wait()
 	return j
+}
+
+// TestReserveSignals checks that a reservation that exceeds the limit leaves released signals to later ones.
+func TestReserveSignals(t *testing.T) {
+	r := start(t, 1).ranks[0]
+	r.DoLocked(func() {
+		r.net.ReleaseSignals(4)
+		require.ErrorIs(t, r.net.ReserveSignals(maxReceives), verbs.ErrLimit)
+		require.NoError(t, r.net.ReserveSignals(maxReceives-spare))
+		require.ErrorIs(t, r.net.ReserveSignals(1), verbs.ErrLimit)
+	})
 }
 
 // pollUntil makes all ranks poll until a condition holds.

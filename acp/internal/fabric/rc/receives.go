@@ -31,10 +31,8 @@ type receives struct {
 // ReserveSignals implements fabric.Net.
 func (n *Net) ReserveSignals(more int) error {
 	r := &n.recvs
-	if restored := min(more, r.surplus); restored > 0 {
-		r.surplus -= restored
-		more -= restored
-	}
+	restored := min(more, r.surplus)
+	more -= restored
 	if r.posted == 0 && more > 0 {
 		more += spare
 	}
@@ -48,6 +46,7 @@ func (n *Net) ReserveSignals(more int) error {
 		r.used -= more
 		return err
 	}
+	r.surplus -= restored
 	r.repostUsed(n)
 	return nil
 }
