@@ -13,6 +13,10 @@ import (
 type Comparison interface {
 	// String describes the figures and the limit in words.
 	String() string
+	// points returns the points of the figures.
+	points() []Points
+	// limits returns the limits of the figures.
+	limits() []Limit
 	// addChecks adds a check for each figure, and the reasons for those that are missing, to j.
 	addChecks(j *judgement)
 }
@@ -76,6 +80,9 @@ func (c Ratio) String() string {
 	return fmt.Sprintf("%s%s over %s in %s %v: %v", what, joinNames(c.Of), joinNames(c.Over), c.Unit, c.At, c.Limit)
 }
 
+func (c Ratio) points() []Points { return []Points{c.At} }
+func (c Ratio) limits() []Limit  { return []Limit{c.Limit} }
+
 func (c Ratio) addChecks(j *judgement) {
 	for _, of := range c.Of {
 		rows := j.findRows(of, c.Unit, c.At)
@@ -130,6 +137,9 @@ func (c Value) String() string {
 	return fmt.Sprintf("%s in %s %v: %v", what, c.Unit, c.At, c.Limit)
 }
 
+func (c Value) points() []Points { return []Points{c.At} }
+func (c Value) limits() []Limit  { return []Limit{c.Limit} }
+
 func (c Value) addChecks(j *judgement) {
 	for _, of := range c.Of {
 		for _, r := range j.findRows(of, c.Unit, c.At) {
@@ -160,6 +170,9 @@ type Alike struct {
 func (c Alike) String() string {
 	return fmt.Sprintf("larger over smaller of %s in %s %v: %v", joinNames(c.Series), c.Unit, c.At, c.Limit)
 }
+
+func (c Alike) points() []Points { return []Points{c.At} }
+func (c Alike) limits() []Limit  { return []Limit{c.Limit} }
 
 func (c Alike) addChecks(j *judgement) {
 	for i, first := range c.Series {
@@ -203,6 +216,9 @@ func (c Growth) String() string {
 	}
 	return fmt.Sprintf("growth of %s in %s %v, %s: %v", what, c.Unit, c.At, how, c.Limit)
 }
+
+func (c Growth) points() []Points { return []Points{c.At} }
+func (c Growth) limits() []Limit  { return []Limit{c.Limit} }
 
 func (c Growth) addChecks(j *judgement) {
 	for _, of := range c.Of {
@@ -262,6 +278,9 @@ func (c Flat) String() string {
 	return fmt.Sprintf("largest over smallest figure of %s in %s %v: %v", joinNames(c.Of), c.Unit, c.At, c.Limit)
 }
 
+func (c Flat) points() []Points { return []Points{c.At} }
+func (c Flat) limits() []Limit  { return []Limit{c.Limit} }
+
 func (c Flat) addChecks(j *judgement) {
 	for _, of := range c.Of {
 		rows := j.findRows(of, c.Unit, c.At)
@@ -294,6 +313,20 @@ func (c All) String() string {
 		texts[i] = one.String()
 	}
 	return strings.Join(texts, "; ")
+}
+
+func (c All) points() (list []Points) {
+	for _, one := range c {
+		list = append(list, one.points()...)
+	}
+	return list
+}
+
+func (c All) limits() (list []Limit) {
+	for _, one := range c {
+		list = append(list, one.limits()...)
+	}
+	return list
 }
 
 func (c All) addChecks(j *judgement) {

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,9 @@ func (e *Experiment) Judge(rows []Row, quick bool, set Settings) []Outcome {
 		o.Source = e.SourceOf(i)
 		if o.Word == Reproduced && o.Source == Adapter {
 			o.Word = Holds
+		}
+		if reason := e.leftOut(&e.Claims[i], quick, set); reason != "" && o.IsPass() {
+			o.Word, o.Reason = NotJudged, reason
 		}
 		if other != "" {
 			o.Word, o.Reason = NotJudged, other
@@ -115,6 +119,28 @@ func (e *Experiment) otherClaim(quick bool, set Settings) string {
 		}
 		if ok && p.OfClaim && value != p.Default {
 			return fmt.Sprintf("%s=%s, and the claim is about %s", p.Name, value, p.Default)
+		}
+	}
+	return ""
+}
+
+// leftOut returns a reason if the run leaves out points of the statement that a run with the defaults
+// measures, else "". Such a run can refute the statement, but not confirm it. Values of a list are taken
+// for points of the statement by their number alone: a parameter does not tell its axis.
+func (e *Experiment) leftOut(s *Statement, quick bool, set Settings) string {
+	for _, p := range e.Params {
+		value, ok := set[p.Name]
+		if !ok && quick && p.Quick != "" {
+			value, ok = p.Quick, true
+		}
+		if !ok || value == p.Default {
+			continue
+		}
+		measured := p.numbers(value)
+		for _, v := range p.numbers(p.Default) {
+			if !slices.Contains(measured, v) && slices.ContainsFunc(s.Compare.points(), func(at Points) bool { return v >= at.from && v <= at.to }) {
+				return fmt.Sprintf("a run with %s=%s leaves out points of the sentence", p.Name, value)
+			}
 		}
 	}
 	return ""

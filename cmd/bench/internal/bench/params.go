@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/internal/size"
 	"github.com/softrnic/softrnic/internal/spelling"
 )
@@ -70,6 +71,34 @@ func (p Param) parseValue(s string) (any, error) {
 		return nil, fmt.Errorf("%s=%s: %w", p.Name, s, err)
 	}
 	return v, nil
+}
+
+// numbers returns the values of a list of numbers, pauses in microseconds, or nil for other parameters.
+func (p Param) numbers(s string) (list []float64) {
+	if p.Kind != Ints && p.Kind != Pauses && p.Kind != Words {
+		return nil
+	}
+	v, err := p.parseValue(s)
+	if err != nil {
+		return nil
+	}
+	switch v := v.(type) {
+	case []int:
+		for _, n := range v {
+			list = append(list, float64(n))
+		}
+	case []time.Duration:
+		for _, d := range v {
+			list = append(list, measure.Micros(d))
+		}
+	case []string:
+		for _, word := range v {
+			if f, err := strconv.ParseFloat(word, 64); err == nil {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
 }
 
 func (p Param) parseWord(s string) (string, error) {

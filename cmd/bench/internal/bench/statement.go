@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,12 @@ type Statement struct {
 	Compare  Comparison // figures and limit
 	Because  string     // cause, as far as it is known, of a refutation; printed behind the figure
 	Exact    bool       // the length of the run does not matter: a quick run decides near the limit, and a refutation fails the tour
+}
+
+// AcceptsNumber reports whether Number, if there is one, is within one of the limits: a statement that the
+// paper's own number would refute is not the paper's.
+func (s *Statement) AcceptsNumber() bool {
+	return s.Number == 0 || slices.ContainsFunc(s.Compare.limits(), func(l Limit) bool { return l.isWithin(s.Number) })
 }
 
 // A Word names an outcome.

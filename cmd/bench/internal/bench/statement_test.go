@@ -182,3 +182,30 @@ func TestLimitFormat(t *testing.T) {
 	require.Positive(t, AtMost(0).missBy(1))
 	require.Negative(t, AtMost(math.Inf(1)).missBy(1))
 }
+
+// TestLeftOut checks that a run at some of the points of a sentence can refute it, and not confirm it.
+func TestLeftOut(t *testing.T) {
+	ratio := func(at Points) []Statement {
+		return []Statement{{Sentence: "a is at most b.", Compare: Value{Of: []string{"a"}, Unit: "us", At: at, Limit: AtMost(2)}}}
+	}
+	row := func(x, y float64) Row { return Row{Series: "a", X: x, XUnit: "B", Y: y, YUnit: "us"} }
+	for name, c := range map[string]struct {
+		at    Points
+		rows  []Row
+		quick bool
+		set   Settings
+		want  Word
+	}{
+		"all points":           {Between(8, 64, "B"), []Row{row(8, 1), row(64, 1), row(4096, 1)}, false, nil, Reproduced},
+		"a quick run":          {Between(8, 64, "B"), []Row{row(8, 1)}, true, nil, NotJudged},
+		"a quick run refutes":  {Between(8, 64, "B"), []Row{row(8, 9)}, true, nil, Refuted},
+		"one point":            {At(8, "B"), []Row{row(8, 1)}, true, nil, Reproduced},
+		"a parameter":          {From(64, "B"), []Row{row(64, 1)}, false, Settings{"sizes": "64"}, NotJudged},
+		"other points left":    {Between(8, 64, "B"), []Row{row(8, 1), row(64, 1)}, false, Settings{"sizes": "8,64"}, Reproduced},
+		"more points":          {Everywhere("B"), []Row{row(8, 1), row(16, 1), row(64, 1), row(4096, 1)}, false, Settings{"sizes": "8,16,64,4096"}, Reproduced},
+		"a parameter as usual": {Everywhere("B"), []Row{row(8, 1), row(64, 1), row(4096, 1)}, false, Settings{"sizes": "8,64,4KiB"}, Reproduced},
+	} {
+		e := &Experiment{Name: "x", Source: "RCUD fig. 9", Claims: ratio(c.at), Params: []Param{{Name: "sizes", Kind: Ints, Default: "8,64,4KiB", Quick: "8"}}}
+		require.Equal(t, c.want, e.Judge(c.rows, c.quick, c.set)[0].Word, name)
+	}
+}

@@ -165,5 +165,5 @@ func withModel(word, sentence string) string {
 		return sentence
 	}
 	entries, percent, _ := strings.Cut(word, ":")
-	return fmt.Sprintf("With a cache of %s contexts and a miss at %s of the processor time of a message over UD, as in the paper: %s", entries, percent, sentence)
+	return fmt.Sprintf("With a modelled cache of %s contexts and a miss at %s of the processor time of a message over UD: %s", entries, percent, sentence)
 }

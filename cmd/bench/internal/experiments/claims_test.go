@@ -204,3 +204,17 @@ func TestPointsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestPaperNumbers checks that no statement would be refuted by the number of its paper.
+func TestPaperNumbers(t *testing.T) {
+	n := 0
+	for _, e := range bench.Default.All() {
+		for i := range e.Claims {
+			require.True(t, e.Claims[i].AcceptsNumber(), "%s: %s", e.Name, e.Claims[i].Sentence)
+			if e.Claims[i].Number != 0 {
+				n++
+			}
+		}
+	}
+	require.Greater(t, n, 20)
+}

@@ -148,10 +148,15 @@ func latencyClaims() []bench.Statement {
 			Compare: over([]string{fast}, overTCP, 0.25), Because: polledTCP,
 		},
 		{
-			Sentence: "It takes at most 1.06 times as long as a bare RDMA write.",
-			Paper:    "6 % above the RDMA write (6.49 us)", Number: 1.06,
-			Compare: over([]string{fast}, []string{write}, 1.06),
+			Sentence: "It takes at most 1.07 times as long as a bare RDMA write.",
+			Paper:    "6 % above the RDMA write (6.49 us)", Number: 1.062,
+			Compare: over([]string{fast}, []string{write}, 1.07),
 			Because: "matching and the progress of MPI run on the processor that the adapter in software needs",
+		},
+		{
+			Source:   bench.Adapter,
+			Sentence: "MPI over TCP takes at most 1.2 times as long as Open MPI over TCP.",
+			Compare:  over([]string{string(mpibench.TCP)}, []string{overOpenMPI}, 1.2),
 		},
 		{
 			Sentence: "By sends and receives it takes at most 1.30 times as long as a bare RDMA write.",
@@ -255,9 +260,9 @@ func bandwidthClaims() []bench.Statement {
 			Compare: bench.Ratio{Of: both, Over: []string{write}, Unit: measure.MegabytesPerSec, At: all, Peak: true, Limit: bench.AtLeast(0.95)},
 		},
 		{
-			Sentence: "The peak of MPI over TCP is at least 0.87 times that of bare TCP sockets.",
-			Paper:    "895 MB/s out of 1034 MB/s", Number: 0.87,
-			Compare: bench.Ratio{Of: []string{string(mpibench.TCP)}, Over: []string{string(sdpbench.TCP)}, Unit: measure.MegabytesPerSec, At: all, Peak: true, Limit: bench.AtLeast(0.87)},
+			Sentence: "The peak of MPI over TCP is at least 0.86 times that of bare TCP sockets.",
+			Paper:    "895 MB/s out of 1034 MB/s", Number: 0.866,
+			Compare: bench.Ratio{Of: []string{string(mpibench.TCP)}, Over: []string{string(sdpbench.TCP)}, Unit: measure.MegabytesPerSec, At: all, Peak: true, Limit: bench.AtLeast(0.86)},
 		},
 		{
 			Source:   bench.Adapter,

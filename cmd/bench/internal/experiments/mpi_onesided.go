@@ -12,10 +12,10 @@ import (
 
 func init() {
 	for _, o := range []oneSided{
-		{op: "put", source: "IWARP fig. 5", bare: verbsbench.RCWrite, latencyOverTCP: 0.26, peakOverTCP: 1.4,
+		{op: "put", source: "IWARP fig. 5", bare: verbsbench.RCWrite, latencyOverTCP: 0.26, messagesOverTCP: 0.28, peakOverTCP: 1.39,
 			latency: "74 % below MPI over TCP (9.41 us and 36.5 us)", peak: "40 % above MPI over TCP (1231 MB/s and 880 MB/s)",
 			alike: "about the same, 9.41 us and 9.32 us", slower: "10.09 us and 9.32 us"},
-		{op: "get", source: "IWARP fig. 6", bare: verbsbench.RCRead, latencyOverTCP: 0.47, peakOverTCP: 3.6,
+		{op: "get", source: "IWARP fig. 6", bare: verbsbench.RCRead, latencyOverTCP: 0.47, messagesOverTCP: 0.53, peakOverTCP: 3.5,
 			latency: "30.03 us and 64.21 us over TCP", peak: "3.6 times MPI over TCP (1142 MB/s and 319 MB/s)",
 			alike: "30.03 us each", slower: "33.95 us and 30.03 us"},
 	} {
@@ -45,6 +45,7 @@ type oneSided struct {
 	op, source                  string
 	bare                        verbsbench.Op
 	latencyOverTCP, peakOverTCP float64 // in the paper
+	messagesOverTCP             float64 // by messages without the fast path
 	latency, peak               string  // results of the paper
 	alike, slower               string  // and those of the fast path beside RDMA, and beside messages without it
 }
@@ -71,17 +72,17 @@ func (o oneSided) claimList() []bench.Statement {
 			Compare: latency(direct, overTCP, o.latencyOverTCP), Because: polledTCP,
 		},
 		{
-			Sentence: "By messages, with and without the fast path, it does, too.",
-			Paper:    o.latency, Number: o.latencyOverTCP,
-			Compare: latency(messages, overTCP, o.latencyOverTCP), Because: polledTCP,
+			Sentence: fmt.Sprintf("By messages it takes at most %.2f times as long with the fast path, and %.2f times without.", o.latencyOverTCP, o.messagesOverTCP),
+			Paper:    o.latency + "; without the fast path " + o.slower,
+			Compare:  bench.All{latency(messages[:1], overTCP, o.latencyOverTCP), latency(messages[1:], overTCP, o.messagesOverTCP)}, Because: polledTCP,
 		},
 		{
-			Sentence: fmt.Sprintf("The peak bandwidth of a %s by RDMA is at least %.1f times that of MPI over TCP.", o.op, o.peakOverTCP),
+			Sentence: fmt.Sprintf("The peak bandwidth of a %s by RDMA is at least %.2f times that of MPI over TCP.", o.op, o.peakOverTCP),
 			Paper:    o.peak, Number: o.peakOverTCP,
 			Compare: peak(direct), Because: peakBecause[o.op],
 		},
 		{
-			Sentence: "By messages, with and without the fast path, it is, too.",
+			Sentence: "The peak by messages, with and without the fast path, is, too.",
 			Paper:    o.peak, Number: o.peakOverTCP,
 			Compare: peak(messages), Because: peakBecause[o.op],
 		},
