@@ -21,10 +21,11 @@ func (a *app) listCommand() *cobra.Command {
 		Use:   "list [NAME...]",
 		Short: "List experiments with their claims, the papers' numbers and ours",
 		Long: "Lists experiments and the papers that they reproduce: all of them, or those whose names begin\n" +
-			"with NAME or match it as a pattern, or that reproduce this figure or paper. Each statement of\n" +
-			"an experiment has a line with its outcome, the figure and the limit, and the paper's number;\n" +
-			"the figures are those of the last recorded run, or of the files in DIR. With -v or a NAME it\n" +
-			"prints complete statements with their reasons, and with -v the parameters of --set, too.\n\n" +
+			"with NAME or match it as a pattern, or that have a statement about this figure or paper. Each\n" +
+			"statement of an experiment has a line with its outcome, the figure and the limit, and the\n" +
+			"paper's number; the figures are those of the last recorded run, or of the files in DIR. With\n" +
+			"-v or a NAME it prints complete statements with their reasons, and with -v the parameters of\n" +
+			"--set, too.\n\n" +
 			"    bench list sdp\n" +
 			"    bench list -v 'mpi-*' '*-latency'\n" +
 			"    bench list 'fig. 6a'\n" +
@@ -97,8 +98,10 @@ func (l listing) text(experiments []*bench.Experiment) string {
 		} else {
 			lines = append(lines, l.summarize(e)...)
 		}
-		if p := e.Paper(); p != nil && !slices.Contains(papers, p) {
-			papers = append(papers, p)
+		for _, p := range e.Papers() {
+			if !slices.Contains(papers, p) {
+				papers = append(papers, p)
+			}
 		}
 	}
 	if len(papers) > 0 && !l.complete {

@@ -53,7 +53,7 @@ func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run NAME...",
 		Short: "Run experiments and print their tables",
-		Long:  "Runs the named experiments, or those that reproduce a figure or paper: \"RCUD fig. 6a\".",
+		Long:  "Runs the named experiments, or those with statements about a figure or paper: \"RCUD fig. 6a\".",
 		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 			for _, e := range a.registry.All() {
 				names = append(names, e.Name)

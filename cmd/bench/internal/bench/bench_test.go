@@ -326,7 +326,7 @@ func TestFromSource(t *testing.T) {
 		})
 	}
 	for pattern, want := range map[string]string{
-		"fig. 6a": "memory sdp-latency", "Figure 6A": "memory sdp-latency", "fig 6a": "memory sdp-latency", "fig.6a": "memory sdp-latency",
+		"fig. 6a": "get memory sdp-latency", "Figure 6A": "get memory sdp-latency", "fig 6a": "get memory sdp-latency", "fig.6a": "get memory sdp-latency",
 		"RCUD fig. 6a": "memory", "rcud 6a": "", "rcud": "even memory read write", "RCUD": "even memory read write",
 		"fig. 6": "get memory sdp-latency", "fig. 1": "", "fig. 11": "connect write", "ACP fig. 12": "connect", "acp table II": "tables",
 		"SDP": "copy sdp-latency", "connection-less transport": "even memory read write", "IWARP": "get", "sec. 2.2": "copy", "": "", "nothing": "",

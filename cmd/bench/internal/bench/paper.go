@@ -54,13 +54,37 @@ func (p *Paper) String() string {
 }
 
 // Paper returns the publication that e reproduces, or nil.
-func (e *Experiment) Paper() *Paper {
-	short, _, _ := strings.Cut(e.Source, " ")
+func (e *Experiment) Paper() *Paper { return paperOf(e.Source) }
+
+// paperOf returns the publication of a source, or nil.
+func paperOf(source string) *Paper {
+	short, _, _ := strings.Cut(source, " ")
 	i := slices.IndexFunc(Papers, func(p *Paper) bool { return p.Short == short })
 	if i < 0 {
 		return nil
 	}
 	return Papers[i]
+}
+
+// sources returns the source of e, and those of its statements that are of a paper, each once.
+func (e *Experiment) sources() []string {
+	sources := []string{e.Source}
+	for _, s := range e.Claims {
+		if paperOf(s.Source) != nil && !slices.Contains(sources, s.Source) {
+			sources = append(sources, s.Source)
+		}
+	}
+	return sources
+}
+
+// Papers returns the publications of the sources of e.
+func (e *Experiment) Papers() (papers []*Paper) {
+	for _, source := range e.sources() {
+		if p := paperOf(source); p != nil && !slices.Contains(papers, p) {
+			papers = append(papers, p)
+		}
+	}
+	return papers
 }
 
 // Reported returns the results of the paper that the statements of e are about.
@@ -110,6 +134,9 @@ var (
 	lists       = regexp.MustCompile(`\s*(?:,|\band\b)\s*(?:fig\. |table )?`)
 )
 
+// partOfFigure matches the name of a part of a figure, which the papers call a, b and c.
+var partOfFigure = regexp.MustCompile(`(\bfig\. \d+)[abc]$`)
+
 // normalizeSource returns s in the spelling in which sources are compared.
 func normalizeSource(s string) string {
 	s = figureWords.ReplaceAllString(strings.ToLower(s), "fig. ")
@@ -142,9 +169,10 @@ func inShorterVersion(form string) string {
 	return form
 }
 
-// fromSource reports whether e reproduces a source named by pattern: a paper by its short name
-// or by words of its title, figures by their numbers, or both. "fig. 6" includes 6a and 6b, but
-// "fig. 1" does not include 10, and "figs. 6a, 8" are two figures.
+// fromSource reports whether e, or a statement of it, is about a source named by pattern: a paper by
+// its short name or by words of its title, figures by their numbers, or both. "fig. 6" includes 6a
+// and 6b, and "fig. 6a" a whole fig. 6, but "fig. 1" does not include 10, and "figs. 6a, 8" are two
+// figures.
 func (e *Experiment) fromSource(pattern string) bool {
 	pattern = strings.TrimSpace(pattern)
 	if pattern == "" {
@@ -155,16 +183,20 @@ func (e *Experiment) fromSource(pattern string) bool {
 			return true
 		}
 	}
-	p := e.Paper()
-	return p != nil && len(pattern) > 3 && strings.Contains(strings.ToLower(p.Title), strings.ToLower(pattern))
+	return len(pattern) > 3 && slices.ContainsFunc(e.Papers(), func(p *Paper) bool {
+		return strings.Contains(strings.ToLower(p.Title), strings.ToLower(pattern))
+	})
 }
 
-// isFigure reports whether a figure of e has the normalized form as whole words, or is the one
-// whose part the form names: "sdp fig. 9" for "sdp fig. 9b".
+// isFigure reports whether a figure of e has the normalized form as whole words, or is the whole one
+// whose part the form names: "sdp fig. 9" for "sdp fig. 9b" and "fig. 9b".
 func (e *Experiment) isFigure(form string) bool {
-	for _, source := range figureForms(e.Source) {
-		if containsWords(source, form) || source == strings.TrimRight(form, "abc") {
-			return true
+	whole := partOfFigure.ReplaceAllString(form, "$1")
+	for _, source := range e.sources() {
+		for _, figure := range figureForms(source) {
+			if containsWords(figure, form) || strings.HasSuffix(" "+figure, " "+whole) {
+				return true
+			}
 		}
 	}
 	return false

@@ -69,8 +69,8 @@ func (g *Registry) All() []*Experiment {
 }
 
 // Find returns the named experiments in the order of names, each once. A name may also be a
-// source, a paper or one of its figures such as "RCUD fig. 6a", and selects all experiments of
-// this source. The error names the nearest one.
+// source, a paper or one of its figures such as "RCUD fig. 6a", and selects all experiments
+// with statements about this source. The error names the nearest one.
 func (g *Registry) Find(names ...string) ([]*Experiment, error) {
 	found := make([]*Experiment, 0, len(names))
 	for _, name := range names {
@@ -135,8 +135,10 @@ func (g *Registry) Nearest(name string) string {
 		known = append(known, e.Name)
 	}
 	for _, e := range g.All() {
-		if e.Paper() != nil {
-			known = append(known, e.Source)
+		for _, source := range e.sources() {
+			if paperOf(source) != nil {
+				known = append(known, source)
+			}
 		}
 	}
 	return spelling.Nearest(name, known...)
