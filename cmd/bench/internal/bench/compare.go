@@ -32,9 +32,17 @@ type judgement struct {
 // addCheck adds a check of a figure.
 func (j *judgement) addCheck(description string, figure float64, l Limit, noise string) {
 	j.checks = append(j.checks, Check{
-		Description: description, Value: fmt.Sprintf("%s (%v)", l.formatFigure(figure), l),
+		Description: description, Value: l.describe(figure),
 		Figure: figure, Limit: l, Holds: l.isWithin(figure), Noise: noise,
 	})
+}
+
+// addRatio adds a check of a ratio of figures in unit.
+func (j *judgement) addRatio(description, unit string, ratio float64, l Limit, noise string) {
+	j.addCheck(description, ratio, l, noise)
+	if !measure.IsTime(unit) {
+		j.checks[len(j.checks)-1].Unit = unit
+	}
 }
 
 // findRows returns the rows of a series at points. It records the reason if there are none.
@@ -98,7 +106,7 @@ func (c Ratio) addChecks(j *judgement) {
 					if noise == "" && !c.Limit.isWithin(figure) {
 						noise = missNoise(r, roundRatios(r, base), c.Limit)
 					}
-					j.addCheck(fmt.Sprintf("%s over %s at %s", of, over, measure.FormatAt(r.X, r.XUnit)), figure, c.Limit, noise)
+					j.addRatio(fmt.Sprintf("%s over %s at %s", of, over, measure.FormatAt(r.X, r.XUnit)), c.Unit, figure, c.Limit, noise)
 				}
 			}
 		}
@@ -111,8 +119,8 @@ func (c Ratio) comparePeaks(j *judgement, of, over []Row) {
 	}
 	a, b := slices.MaxFunc(of, byFigure), slices.MaxFunc(over, byFigure)
 	if figure := a.Y / b.Y; b.Y > 0 {
-		j.addCheck(fmt.Sprintf("peak of %s (at %s) over that of %s (at %s)", a.Series, measure.FormatAt(a.X, a.XUnit), b.Series, measure.FormatAt(b.X, b.XUnit)),
-			figure, c.Limit, j.noiseOf(b))
+		j.addRatio(fmt.Sprintf("peak of %s (at %s) over that of %s (at %s)", a.Series, measure.FormatAt(a.X, a.XUnit), b.Series, measure.FormatAt(b.X, b.XUnit)),
+			c.Unit, figure, c.Limit, j.noiseOf(b))
 	}
 }
 
@@ -187,7 +195,7 @@ func (c Alike) addChecks(j *judgement) {
 				if noise == "" {
 					noise = j.noiseOf(b)
 				}
-				j.addCheck(fmt.Sprintf("larger over smaller of %s and %s at %s", first, second, measure.FormatAt(a.X, a.XUnit)), max(figure, 1/figure), c.Limit, noise)
+				j.addRatio(fmt.Sprintf("larger over smaller of %s and %s at %s", first, second, measure.FormatAt(a.X, a.XUnit)), c.Unit, max(figure, 1/figure), c.Limit, noise)
 			}
 		}
 	}
@@ -260,7 +268,7 @@ func (c Growth) compareRows(j *judgement, of string, rows []Row, noise string) {
 	for i, r := range rows[1:] {
 		first := rows[i]
 		if figure, valid := rowRatio(r, first); valid {
-			j.addCheck(fmt.Sprintf("%s at %s over that at %s", of, measure.FormatAt(r.X, r.XUnit), measure.FormatAt(first.X, first.XUnit)), figure, c.Limit, noise)
+			j.addRatio(fmt.Sprintf("%s at %s over that at %s", of, measure.FormatAt(r.X, r.XUnit), measure.FormatAt(first.X, first.XUnit)), c.Unit, figure, c.Limit, noise)
 		}
 	}
 }
@@ -298,7 +306,7 @@ func (c Flat) addChecks(j *judgement) {
 		}
 		most, least := slices.MaxFunc(rows, byFigure), slices.MinFunc(rows, byFigure)
 		if figure, valid := rowRatio(most, least); valid {
-			j.addCheck(fmt.Sprintf("%s at %s over that at %s", of, measure.FormatAt(most.X, most.XUnit), measure.FormatAt(least.X, least.XUnit)), figure, c.Limit, noise)
+			j.addRatio(fmt.Sprintf("%s at %s over that at %s", of, measure.FormatAt(most.X, most.XUnit), measure.FormatAt(least.X, least.XUnit)), c.Unit, figure, c.Limit, noise)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (f figures) noiseOf(r Row) string {
 // spreadNoise returns a reason if the rounds of a row do not agree, or "".
 func spreadNoise(r Row) string {
 	if spread := measure.Spread(r.Rounds); spread > maxSpread {
-		return fmt.Sprintf("the rounds of %s at %s spread %.1f", r.Series, measure.FormatAt(r.X, r.XUnit), spread)
+		return fmt.Sprintf("the rounds of %s at %s spread %s > %v", r.Series, measure.FormatAt(r.X, r.XUnit), AtMost(maxSpread).formatFigure(spread), maxSpread)
 	}
 	return ""
 }

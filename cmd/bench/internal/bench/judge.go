@@ -55,7 +55,7 @@ func (s *Statement) judgeRows(f figures, quick bool) Outcome {
 		if shown == nil {
 			shown = &j.checks[0] // noise
 		}
-		o.Ours, o.Value = shown.Description+" "+shown.Value, shown.Value
+		o.Ours, o.Value = shown.String(), shown.Value
 	}
 	near := worst != nil && quick && !s.Exact && worst.Limit.isNear(worst.Figure, QuickBand)
 	noise := firstNoise(j.checks)

@@ -20,8 +20,36 @@ func Within(low, high float64) Limit { return Limit{low, high} }
 
 func (l Limit) isWithin(figure float64) bool { return figure >= l.low && figure <= l.high }
 
-// String returns the limit in words: "at most 0.25".
-func (l Limit) String() string {
+// String returns the limit in words, with its bounds rounded: "at most 0.25".
+func (l Limit) String() string { return l.rounded().exactly() }
+
+// describe returns a figure and the limit in words: "0.12 (at most 0.25)". The bounds are rounded
+// unless that changes on which side of them the figure is.
+func (l Limit) describe(figure float64) string {
+	shown := l.rounded()
+	if shown.isWithin(figure) != l.isWithin(figure) {
+		shown = l
+	}
+	return fmt.Sprintf("%s (%s)", shown.formatFigure(figure), shown.exactly())
+}
+
+func (l Limit) rounded() Limit { return Limit{roundBound(l.low), roundBound(l.high)} }
+
+// roundBound rounds a bound that is a quotient, such as 1/0.96, to three digits. One with at most
+// three decimals remains as it is.
+func roundBound(v float64) float64 {
+	switch {
+	case v == math.Round(v*1000)/1000:
+		return v
+	case math.Abs(v) >= 100:
+		return math.Round(v)
+	}
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64) // its own output
+	return rounded
+}
+
+// exactly returns the limit in words, with all digits of its bounds.
+func (l Limit) exactly() string {
 	switch {
 	case math.IsInf(l.low, -1):
 		return "at most " + formatPlain(l.high)

@@ -107,7 +107,18 @@ type Check struct {
 	Description string  `json:"description"` // of the figure: "mpi-fast over mpi-tcp at 8 B"
 	Value       string  `json:"value"`       // figure and limit: "0.12 (at most 0.25)"
 	Figure      float64 `json:"figure"`
+	Unit        string  `json:"-"` // of the figures of a ratio, unless they are times, else ""
 	Limit       Limit   `json:"-"`
 	Holds       bool    `json:"holds"`
 	Noise       string  `json:"noise,omitempty"` // reason for which the figure does not decide
+}
+
+// String returns the figure with its description, unit and limit: "rdma over tcp at 64 B 1.77 in MB/s
+// (at most 1)". A ratio without a unit is one of times.
+func (c Check) String() string {
+	if c.Unit == "" {
+		return c.Description + " " + c.Value
+	}
+	figure, limit, _ := strings.Cut(c.Value, " ")
+	return fmt.Sprintf("%s %s in %s %s", c.Description, figure, c.Unit, limit)
 }

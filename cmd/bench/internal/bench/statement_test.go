@@ -89,6 +89,27 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
+// The text of a ratio has the unit of its figures, unless they are times, of which less is better.
+func TestRatioUnits(t *testing.T) {
+	rows := []Row{row("a", 1, 10), row("a", 2, 20), row("b", 1, 10), row("b", 2, 16)}
+	for i := range rows {
+		rows[i].YUnit = measure.MegabytesPerSec
+	}
+	all := Everywhere(measure.Bytes)
+	a, b, mbps := []string{"a"}, []string{"b"}, measure.MegabytesPerSec
+	for want, c := range map[string]Comparison{
+		"reproduced: a over b at 2 B 1.25 in MB/s (at most 2)":                                Ratio{Of: a, Over: b, Unit: mbps, At: all, Limit: AtMost(2)},
+		"refuted because peak of a (at 2 B) over that of b (at 2 B) 1.25 in MB/s (at most 1)": Ratio{Of: a, Over: b, Unit: mbps, At: all, Peak: true, Limit: AtMost(1)},
+		"reproduced: a at 2 B, in MB/s 20.0 (at most 20)":                                     Value{Of: a, Unit: mbps, At: all, Limit: AtMost(20)},
+		"reproduced: larger over smaller of a and b at 2 B 1.25 in MB/s (at most 1.5)":        Alike{Series: []string{"a", "b"}, Unit: mbps, At: all, Limit: AtMost(1.5)},
+		"reproduced: a at 2 B over that at 1 B 2.00 in MB/s (1.9 to 2.1)":                     Growth{Of: a, Unit: mbps, At: all, Limit: Within(1.9, 2.1)},
+		"refuted because b at 2 B over that at 1 B 1.60 in MB/s (at most 1.1)":                Flat{Of: b, Unit: mbps, At: all, Limit: AtMost(1.1)},
+	} {
+		s := Statement{Sentence: "It is so.", Compare: c}
+		require.Equal(t, want, s.judgeRows(rows, false).String(), c.String())
+	}
+}
+
 // A comparator that is slow in half of its rounds, or far off its own best, decides nothing.
 func TestNoise(t *testing.T) {
 	ctx := context.Background()
@@ -106,20 +127,25 @@ func TestNoise(t *testing.T) {
 			s := Statement{Sentence: "RDMA is faster.", Compare: Ratio{Of: []string{"rdma"}, Over: []string{"tcp"}, Unit: measure.Microseconds, At: At(8, measure.Bytes), Limit: AtMost(most)}}
 			o := s.judgeRows(rows, false)
 			require.Equal(t, NotJudged, o.Word)
-			require.Equal(t, "noise: the rounds of tcp at 8 B spread 2.5", o.Reason)
+			require.Equal(t, "noise: the rounds of tcp at 8 B spread 2.50 > 1.5", o.Reason)
 			require.False(t, o.IsPass())
 		}
 	}
 
 	// A noisy subject refutes if all of its rounds miss the limit.
 	for want, subject := range map[string][]float64{
-		"not judged (noise: the rounds of rdma at 8 B spread 3.0); measured: rdma over tcp at 8 B 0.90 (at most 0.5)": {3, 9, 9},
-		"refuted because rdma over tcp at 8 B 0.90 (at most 0.5)":                                                     {6, 9, 18},
-		"reproduced: rdma over tcp at 8 B 0.30 (at most 0.5)":                                                         {3, 3, 9},
+		"not judged (noise: the rounds of rdma at 8 B spread 3.00 > 1.5); measured: rdma over tcp at 8 B 0.90 (at most 0.5)": {3, 9, 9},
+		"refuted because rdma over tcp at 8 B 0.90 (at most 0.5)":                                                            {6, 9, 18},
+		"reproduced: rdma over tcp at 8 B 0.30 (at most 0.5)":                                                                {3, 3, 9},
 	} {
 		s := Statement{Sentence: "RDMA is faster.", Compare: Ratio{Of: []string{"rdma"}, Over: []string{"tcp"}, Unit: measure.Microseconds, At: At(8, measure.Bytes), Limit: AtMost(0.5)}}
 		require.Equal(t, want, s.judgeRows([]Row{row("rdma", 8, subject...), row("tcp", 8, 10, 10, 10)}, false).String())
 	}
+
+	slight := row("tcp", 8, 10, 15.02)
+	require.Equal(t, "the rounds of tcp at 8 B spread 1.502 > 1.5", spreadNoise(slight))
+	slight = row("tcp", 8, 10, 15.4)
+	require.Equal(t, "the rounds of tcp at 8 B spread 1.54 > 1.5", spreadNoise(slight))
 
 	// One slow round of many is no noise.
 	quiet := []Row{row("tcp", 8, 10, 10, 11, 10, 90), row("rdma", 8, 4)}
@@ -178,6 +204,17 @@ func TestLimitFormat(t *testing.T) {
 	} {
 		require.Equal(t, c.want, c.l.formatFigure(c.figure))
 	}
+	// The bounds of quotients are rounded, except where a figure is between a bound and the rounded one.
+	for want, limit := range map[string]Limit{
+		"at least 1.04": AtLeast(1 / 0.96), "at most 0.458": AtMost(0.11 / 0.24), "at most 37700000": AtMost(1.3 * 29e6),
+		"at most 123": AtMost(370.0 / 3), "0.333 to 1.125": Within(1.0/3, 1.125), "at most 0": AtMost(0),
+	} {
+		require.Equal(t, want, limit.String())
+	}
+	require.Equal(t, "1.46 (at least 1.04)", AtLeast(1/0.96).describe(1.46))
+	require.Equal(t, "1.041 (at least 1.0416666666666667)", AtLeast(1/0.96).describe(1.041))
+	require.Equal(t, "1.03 (at least 1.04)", AtLeast(1/0.96).describe(1.034))
+
 	require.False(t, AtMost(0).isNear(0.1, QuickBand))
 	require.Positive(t, AtMost(0).missBy(1))
 	require.Negative(t, AtMost(math.Inf(1)).missBy(1))
