@@ -147,6 +147,8 @@ func TestParamBounds(t *testing.T) {
 	require.EqualError(t, err, `p=9: "9" out of range [1, 8]`)
 	_, err = Param{Name: "p", Kind: Int, Max: 8}.parseValue("0")
 	require.EqualError(t, err, `p=0: "0" out of range [1, 8]`)
+	_, err = p.parseValue("16,1TiB")
+	require.EqualError(t, err, `p=16,1TiB: "1TiB" is not a number like 64, 4K or 1MiB, in the range [16, 4096]`)
 	_, err = Param{Name: "p", Kind: Pauses}.parseValue("0,61s")
 	require.EqualError(t, err, `p=0,61s: "61s" out of range [0, 1m0s]`)
 	_, err = Param{Name: "p", Kind: Duration}.parseValue("10h")

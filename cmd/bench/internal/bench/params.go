@@ -141,11 +141,12 @@ func parsePause(s string) (time.Duration, error) {
 // parseInt parses an integer within the bounds of p, which is at least 1: sizes, counts and
 // rounds of 0 are not valid.
 func (p Param) parseInt(s string) (int, error) {
+	least, most := max(1, p.Min), cmp.Or(p.Max, math.MaxInt32)
 	n, err := size.Parse(s)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%w, in the range [%d, %d]", err, least, most)
 	}
-	if least, most := max(1, p.Min), cmp.Or(p.Max, math.MaxInt32); n < least || n > most {
+	if n < least || n > most {
 		return 0, fmt.Errorf("%q out of range [%d, %d]", s, least, most)
 	}
 	if p.Check != nil {
