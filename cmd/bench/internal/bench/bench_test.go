@@ -238,6 +238,19 @@ func TestExecuteFails(t *testing.T) {
 	full := errors.New("disk full")
 	_, err = Execute(t.Context(), sample("x"), Options{OnRow: func(Row) error { return full }})
 	require.ErrorIs(t, err, full)
+
+	// A signal to the process group may end a worker before the context.
+	signal := errors.New("ended by a signal")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	e := sample("x")
+	e.Run = func(context.Context, *Run) error {
+		cancel(signal)
+		return errors.New("worker exited early")
+	}
+	_, err = Execute(ctx, e, Options{})
+	require.EqualError(t, err, "x: interrupted: ended by a signal")
+	require.ErrorIs(t, err, ErrInterrupted)
+	require.ErrorIs(t, err, signal)
 }
 
 func TestUndeclaredParameterPanics(t *testing.T) {

@@ -48,16 +48,23 @@ type Result struct {
 	Err        error // the run failed or received wrong data
 }
 
+// ErrInterrupted is in the error of an experiment that the end of its context interrupted, whatever
+// failed first: a signal to the process group also ends the workers.
+var ErrInterrupted = errors.New("interrupted")
+
 // Execute runs e. The result is never nil, and the returned error is its Err.
 func Execute(ctx context.Context, e *Experiment, o Options) (*Result, error) {
 	res := &Result{Experiment: e, Quick: o.Quick, Set: o.Set}
 	start := time.Now()
 	res.Rows, res.Err = runExperiment(ctx, e, o)
 	res.Elapsed = time.Since(start)
-	if res.Err != nil {
-		res.Err = fmt.Errorf("%s: %w", e.Name, res.Err)
-	} else {
+	switch {
+	case res.Err == nil:
 		res.Outcomes = e.Judge(res.Rows, o.Quick, o.Set)
+	case ctx.Err() != nil:
+		res.Err = fmt.Errorf("%s: %w: %w", e.Name, ErrInterrupted, context.Cause(ctx))
+	default:
+		res.Err = fmt.Errorf("%s: %w", e.Name, res.Err)
 	}
 	return res, res.Err
 }

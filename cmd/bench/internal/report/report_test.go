@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -73,6 +74,10 @@ func TestText(t *testing.T) {
 	require.Contains(t, Text(res), "\nopenmpi: not installed\n")
 	require.Contains(t, Text(res), "        -> refuted because 0.9 × is enough: it has no cache\nverdict 1 refuted\n")
 	require.Contains(t, Text(failure()), "FAILED  verbs-y: worker <rank 1> fell over")
+
+	interrupted := failure()
+	interrupted.Err = fmt.Errorf("verbs-y: %w: by a signal", bench.ErrInterrupted)
+	require.Contains(t, Text(interrupted), "\n\nverbs-y: interrupted: by a signal\n")
 }
 
 func TestDetails(t *testing.T) {

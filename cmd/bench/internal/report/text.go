@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -35,7 +36,10 @@ func Text(res *bench.Result) string {
 
 // outcome returns the outcome of each statement, or the error.
 func outcome(res *bench.Result) string {
-	if res.Err != nil {
+	switch {
+	case errors.Is(res.Err, bench.ErrInterrupted):
+		return res.Err.Error()
+	case res.Err != nil:
 		return "FAILED  " + res.Err.Error()
 	}
 	var lines []string
