@@ -32,7 +32,7 @@ type judgement struct {
 // addCheck adds a check of a figure.
 func (j *judgement) addCheck(description string, figure float64, l Limit, noise string) {
 	j.checks = append(j.checks, Check{
-		Description: description, Value: l.describe(figure),
+		Description: description, Value: l.describeFigure(figure),
 		Figure: figure, Limit: l, Holds: l.isWithin(figure), Noise: noise,
 	})
 }

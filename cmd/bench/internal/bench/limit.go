@@ -21,19 +21,19 @@ func Within(low, high float64) Limit { return Limit{low, high} }
 func (l Limit) isWithin(figure float64) bool { return figure >= l.low && figure <= l.high }
 
 // String returns the limit in words, with its bounds rounded: "at most 0.25".
-func (l Limit) String() string { return l.rounded().exactly() }
+func (l Limit) String() string { return l.roundBounds().allDigits() }
 
-// describe returns a figure and the limit in words: "0.12 (at most 0.25)". The bounds are rounded
+// describeFigure returns a figure and the limit in words: "0.12 (at most 0.25)". The bounds are rounded
 // unless that changes on which side of them the figure is.
-func (l Limit) describe(figure float64) string {
-	shown := l.rounded()
+func (l Limit) describeFigure(figure float64) string {
+	shown := l.roundBounds()
 	if shown.isWithin(figure) != l.isWithin(figure) {
 		shown = l
 	}
-	return fmt.Sprintf("%s (%s)", shown.formatFigure(figure), shown.exactly())
+	return fmt.Sprintf("%s (%s)", shown.formatFigure(figure), shown.allDigits())
 }
 
-func (l Limit) rounded() Limit { return Limit{roundBound(l.low), roundBound(l.high)} }
+func (l Limit) roundBounds() Limit { return Limit{roundBound(l.low), roundBound(l.high)} }
 
 // roundBound rounds a bound that is a quotient, such as 1/0.96, to three digits. One with at most
 // three decimals remains as it is.
@@ -48,8 +48,8 @@ func roundBound(v float64) float64 {
 	return rounded
 }
 
-// exactly returns the limit in words, with all digits of its bounds.
-func (l Limit) exactly() string {
+// allDigits returns the limit in words, with all digits of its bounds.
+func (l Limit) allDigits() string {
 	switch {
 	case math.IsInf(l.low, -1):
 		return "at most " + formatPlain(l.high)

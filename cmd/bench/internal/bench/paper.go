@@ -66,8 +66,8 @@ func paperOf(source string) *Paper {
 	return Papers[i]
 }
 
-// sources returns the source of e, and those of its statements that are of a paper, each once.
-func (e *Experiment) sources() []string {
+// paperSources returns the source of e, and those of its statements that are of a paper, each once.
+func (e *Experiment) paperSources() []string {
 	sources := []string{e.Source}
 	for _, s := range e.Claims {
 		if paperOf(s.Source) != nil && !slices.Contains(sources, s.Source) {
@@ -79,7 +79,7 @@ func (e *Experiment) sources() []string {
 
 // Papers returns the publications of the sources of e.
 func (e *Experiment) Papers() (papers []*Paper) {
-	for _, source := range e.sources() {
+	for _, source := range e.paperSources() {
 		if p := paperOf(source); p != nil && !slices.Contains(papers, p) {
 			papers = append(papers, p)
 		}
@@ -192,7 +192,7 @@ func (e *Experiment) fromSource(pattern string) bool {
 // whose part the form names: "sdp fig. 9" for "sdp fig. 9b" and "fig. 9b".
 func (e *Experiment) isFigure(form string) bool {
 	whole := partOfFigure.ReplaceAllString(form, "$1")
-	for _, source := range e.sources() {
+	for _, source := range e.paperSources() {
 		for _, figure := range figureForms(source) {
 			if containsWords(figure, form) || strings.HasSuffix(" "+figure, " "+whole) {
 				return true

@@ -135,7 +135,7 @@ func (g *Registry) Nearest(name string) string {
 		known = append(known, e.Name)
 	}
 	for _, e := range g.All() {
-		for _, source := range e.sources() {
+		for _, source := range e.paperSources() {
 			if paperOf(source) != nil {
 				known = append(known, source)
 			}

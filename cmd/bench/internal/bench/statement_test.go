@@ -211,9 +211,9 @@ func TestLimitFormat(t *testing.T) {
 	} {
 		require.Equal(t, want, limit.String())
 	}
-	require.Equal(t, "1.46 (at least 1.04)", AtLeast(1/0.96).describe(1.46))
-	require.Equal(t, "1.041 (at least 1.0416666666666667)", AtLeast(1/0.96).describe(1.041))
-	require.Equal(t, "1.03 (at least 1.04)", AtLeast(1/0.96).describe(1.034))
+	require.Equal(t, "1.46 (at least 1.04)", AtLeast(1/0.96).describeFigure(1.46))
+	require.Equal(t, "1.041 (at least 1.0416666666666667)", AtLeast(1/0.96).describeFigure(1.041))
+	require.Equal(t, "1.03 (at least 1.04)", AtLeast(1/0.96).describeFigure(1.034))
 
 	require.False(t, AtMost(0).isNear(0.1, QuickBand))
 	require.Positive(t, AtMost(0).missBy(1))
