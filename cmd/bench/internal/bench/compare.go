@@ -13,10 +13,10 @@ import (
 type Comparison interface {
 	// String describes the figures and the limit in words.
 	String() string
-	// points returns the points of the figures.
-	points() []Points
-	// limits returns the limits of the figures.
-	limits() []Limit
+	// comparedPoints returns the points of the figures.
+	comparedPoints() []Points
+	// comparedLimits returns the limits of the figures.
+	comparedLimits() []Limit
 	// addChecks adds a check for each figure, and the reasons for those that are missing, to j.
 	addChecks(j *judgement)
 }
@@ -88,8 +88,8 @@ func (c Ratio) String() string {
 	return fmt.Sprintf("%s%s over %s in %s %v: %v", what, joinNames(c.Of), joinNames(c.Over), c.Unit, c.At, c.Limit)
 }
 
-func (c Ratio) points() []Points { return []Points{c.At} }
-func (c Ratio) limits() []Limit  { return []Limit{c.Limit} }
+func (c Ratio) comparedPoints() []Points { return []Points{c.At} }
+func (c Ratio) comparedLimits() []Limit  { return []Limit{c.Limit} }
 
 func (c Ratio) addChecks(j *judgement) {
 	for _, of := range c.Of {
@@ -145,8 +145,8 @@ func (c Value) String() string {
 	return fmt.Sprintf("%s in %s %v: %v", what, c.Unit, c.At, c.Limit)
 }
 
-func (c Value) points() []Points { return []Points{c.At} }
-func (c Value) limits() []Limit  { return []Limit{c.Limit} }
+func (c Value) comparedPoints() []Points { return []Points{c.At} }
+func (c Value) comparedLimits() []Limit  { return []Limit{c.Limit} }
 
 func (c Value) addChecks(j *judgement) {
 	for _, of := range c.Of {
@@ -179,8 +179,8 @@ func (c Alike) String() string {
 	return fmt.Sprintf("larger over smaller of %s in %s %v: %v", joinNames(c.Series), c.Unit, c.At, c.Limit)
 }
 
-func (c Alike) points() []Points { return []Points{c.At} }
-func (c Alike) limits() []Limit  { return []Limit{c.Limit} }
+func (c Alike) comparedPoints() []Points { return []Points{c.At} }
+func (c Alike) comparedLimits() []Limit  { return []Limit{c.Limit} }
 
 func (c Alike) addChecks(j *judgement) {
 	for i, first := range c.Series {
@@ -225,8 +225,8 @@ func (c Growth) String() string {
 	return fmt.Sprintf("growth of %s in %s %v, %s: %v", what, c.Unit, c.At, how, c.Limit)
 }
 
-func (c Growth) points() []Points { return []Points{c.At} }
-func (c Growth) limits() []Limit  { return []Limit{c.Limit} }
+func (c Growth) comparedPoints() []Points { return []Points{c.At} }
+func (c Growth) comparedLimits() []Limit  { return []Limit{c.Limit} }
 
 func (c Growth) addChecks(j *judgement) {
 	for _, of := range c.Of {
@@ -286,8 +286,8 @@ func (c Flat) String() string {
 	return fmt.Sprintf("largest over smallest figure of %s in %s %v: %v", joinNames(c.Of), c.Unit, c.At, c.Limit)
 }
 
-func (c Flat) points() []Points { return []Points{c.At} }
-func (c Flat) limits() []Limit  { return []Limit{c.Limit} }
+func (c Flat) comparedPoints() []Points { return []Points{c.At} }
+func (c Flat) comparedLimits() []Limit  { return []Limit{c.Limit} }
 
 func (c Flat) addChecks(j *judgement) {
 	for _, of := range c.Of {
@@ -323,16 +323,16 @@ func (c All) String() string {
 	return strings.Join(texts, "; ")
 }
 
-func (c All) points() (list []Points) {
+func (c All) comparedPoints() (list []Points) {
 	for _, one := range c {
-		list = append(list, one.points()...)
+		list = append(list, one.comparedPoints()...)
 	}
 	return list
 }
 
-func (c All) limits() (list []Limit) {
+func (c All) comparedLimits() (list []Limit) {
 	for _, one := range c {
-		list = append(list, one.limits()...)
+		list = append(list, one.comparedLimits()...)
 	}
 	return list
 }

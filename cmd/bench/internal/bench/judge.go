@@ -136,9 +136,9 @@ func (e *Experiment) leftOut(s *Statement, quick bool, set Settings) string {
 		if !ok || value == p.Default {
 			continue
 		}
-		measured := p.numbers(value)
-		for _, v := range p.numbers(p.Default) {
-			if !slices.Contains(measured, v) && slices.ContainsFunc(s.Compare.points(), func(at Points) bool { return v >= at.from && v <= at.to }) {
+		measured := p.parseNumbers(value)
+		for _, v := range p.parseNumbers(p.Default) {
+			if !slices.Contains(measured, v) && slices.ContainsFunc(s.Compare.comparedPoints(), func(at Points) bool { return v >= at.from && v <= at.to }) {
 				return fmt.Sprintf("a run with %s=%s leaves out points of the sentence", p.Name, value)
 			}
 		}

@@ -73,8 +73,8 @@ func (p Param) parseValue(s string) (any, error) {
 	return v, nil
 }
 
-// numbers returns the values of a list of numbers, pauses in microseconds, or nil for other parameters.
-func (p Param) numbers(s string) (list []float64) {
+// parseNumbers returns the values of a list of numbers, pauses in microseconds, or nil for other parameters.
+func (p Param) parseNumbers(s string) (list []float64) {
 	if p.Kind != Ints && p.Kind != Pauses && p.Kind != Words {
 		return nil
 	}

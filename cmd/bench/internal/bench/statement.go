@@ -21,7 +21,7 @@ type Statement struct {
 // AcceptsNumber reports whether Number, if there is one, is within one of the limits: a statement that the
 // paper's own number would refute is not the paper's.
 func (s *Statement) AcceptsNumber() bool {
-	return s.Number == 0 || slices.ContainsFunc(s.Compare.limits(), func(l Limit) bool { return l.isWithin(s.Number) })
+	return s.Number == 0 || slices.ContainsFunc(s.Compare.comparedLimits(), func(l Limit) bool { return l.isWithin(s.Number) })
 }
 
 // A Word names an outcome.
