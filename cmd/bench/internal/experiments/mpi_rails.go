@@ -13,7 +13,7 @@ import (
 func init() {
 	bench.Register(&bench.Experiment{
 		Name:   "mpi-rails",
-		Source: "the adapter itself",
+		Source: bench.Adapter,
 		Layer:  bench.LayerMPI,
 		Claims: mpiRailsClaims(),
 		Axes:   []bench.Axis{{Name: "operation size", Unit: measure.Bytes}, {Name: "packets lost", Unit: percent}},

@@ -183,7 +183,7 @@ func groupBySource(sections []section) (sources []source) {
 	at := map[*bench.Paper]int{}
 	for _, p := range append(slices.Clone(bench.Papers), nil) {
 		at[p] = len(sources)
-		s := source{ID: "ours", Name: "the adapter itself"}
+		s := source{ID: "ours", Name: bench.Adapter}
 		if p != nil {
 			s = source{ID: p.Short, Name: p.Short + " paper", Title: p.String()}
 		}
