@@ -98,7 +98,9 @@ func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*C
 	if err != nil {
 		return nil, err
 	}
-	rep := r.buildREP(qp, o, &attr)
+	d := r.in.l.m.describeQP(qp, &attr)
+	d.ResponderResources, d.InitiatorDepth = min(r.InitiatorDepth, d.ResponderResources), min(r.ResponderResources, d.InitiatorDepth)
+	rep := r.buildREP(d, o.PrivateData)
 	c := &Conn{
 		m: r.in.l.m, id: r.in.id, qp: qp, local: r.LocalAddr(), remote: r.RemoteAddr(), adapter: r.RemoteAdapter(),
 		params: r.Params.withPathOptions(&o.ConnectOptions), private: r.in.private, done: make(chan struct{}), released: make(chan struct{}),
@@ -150,15 +152,12 @@ func (r *Request) checkAccept(qp verbs.QP, o *AcceptOptions) (attr verbs.QPAttr,
 const failoverUnsupported = 1
 
 // buildREP returns the REP that answers the request.
-func (r *Request) buildREP(qp verbs.QP, o *AcceptOptions, attr *verbs.QPAttr) mad.REP {
+func (r *Request) buildREP(qp *ExternalQP, private []byte) mad.REP {
 	m := r.in.l.m
-	credits, shared := creditsAndSRQ(qp)
-	served, outstanding := m.limitRdAtomic(attr)
 	rep := mad.REP{
-		QPN: qp.Num(), StartingPSN: m.randomPSN(), FlowControl: credits, SRQ: shared, TargetAckDelay: m.limits.LocalCAAckDelay,
-		RNRRetry:           attr.RNRRetry,
-		ResponderResources: min(r.InitiatorDepth, served), InitiatorDepth: min(r.ResponderResources, outstanding),
-		PrivateData: o.PrivateData,
+		QPN: qp.Num, StartingPSN: qp.PSN, FlowControl: qp.FlowControl, SRQ: qp.SRQ, TargetAckDelay: m.limits.LocalCAAckDelay,
+		RNRRetry: qp.RNRRetries, ResponderResources: qp.ResponderResources, InitiatorDepth: qp.InitiatorDepth,
+		PrivateData: private,
 	}
 	if r.PeerBuffer != 0 {
 		rep.LocalEECN = encodeBuffer(m.port.RecvBuffer)

@@ -14,8 +14,8 @@ import (
 )
 
 // A Conn is an RDMA-CM connection. Its queue pair is in StateRTS until the connection ends and in
-// StateErr afterwards. A nil or zero Conn behaves as an ended connection: Disconnect returns
-// ErrClosed.
+// StateErr afterwards, except that of an ExternalQP, which the caller modifies. A nil or zero Conn
+// behaves as an ended connection: Disconnect returns ErrClosed.
 type Conn struct {
 	m             *Manager
 	id            uint32
@@ -25,6 +25,7 @@ type Conn struct {
 	params        Params
 	private       []byte
 
+	established    chan struct{} // closed when the handshake is complete; nil if it was from the start
 	done           chan struct{} // closed when the connection has ended
 	released       chan struct{} // closed when the peer has confirmed the end, or cannot be reached
 	endOnce        sync.Once
@@ -37,7 +38,7 @@ type Conn struct {
 	afterDone   func() // the callback of AfterDone
 }
 
-// QP returns the local queue pair.
+// QP returns the local queue pair, or nil for an ExternalQP.
 func (c *Conn) QP() verbs.QP { return c.orEnded().qp }
 
 // PrivateData returns the private data of the peer's REQ or REP, including trailing zeros of the
@@ -136,6 +137,8 @@ func (c *Conn) Disconnect(ctx context.Context, private []byte) error {
 	c.m.mu.Lock()
 	if c.m.machine.Disconnect(c.m.now(), c.id, private) {
 		c.m.dispatchAndFlush()
+	} else if c.rejectHandshake(private) {
+		c.markReleased(false)
 	} else if c.m.machine.State(c.id) != protocol.StateDREQSent {
 		c.markReleased(false)
 	}
@@ -157,7 +160,9 @@ func (c *Conn) Disconnect(ctx context.Context, private []byte) error {
 func (c *Conn) terminate(cause error, bye []byte) {
 	c.endOnce.Do(func() {
 		c.err.Store(&Error{Op: "connection", Peer: c.remote, Err: cause})
-		modifyToErr(c.qp)
+		if c.qp != nil {
+			modifyToErr(c.qp)
+		}
 		c.endPrivateData = bye
 		close(c.done)
 		c.runAfterDone()
@@ -176,6 +181,8 @@ func (c *Conn) markReleased(timedOut bool) {
 // handleEvent implements eventHandler.
 func (c *Conn) handleEvent(e *protocol.Event) {
 	switch e.Kind {
+	case protocol.EventEstablished:
+		c.markEstablished()
 	case protocol.EventDisconnected:
 		var cause error = ErrDisconnected
 		if e.Reason != 0 {
@@ -183,7 +190,11 @@ func (c *Conn) handleEvent(e *protocol.Event) {
 		}
 		c.terminate(cause, append([]byte(nil), e.Private...))
 		c.markReleased(false)
-	case protocol.EventReleased, protocol.EventUnreachable, protocol.EventRejected:
+	case protocol.EventRejected:
+		private := append([]byte(nil), e.Private...)
+		c.terminate(&RejectError{Reason: e.Reason, Info: append([]byte(nil), e.Info...), PrivateData: private}, private)
+		c.markReleased(false)
+	case protocol.EventReleased, protocol.EventUnreachable, protocol.EventWithdrawn:
 		c.terminate(newUnreachable(e.Err), nil)
 		c.markReleased(e.TimedOut)
 	}

@@ -45,13 +45,10 @@ func (m *Manager) unreachableHint(err error, peerPort uint16) string {
 }
 
 func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o *DialOptions) (*Conn, error) {
-	setDefault(&o.UDPPort, rocePort)
-	setDefault(&o.PortSpace, TCP)
-	if err := checkPortSpace("DialOptions", o.PortSpace); err != nil {
+	addr, peer, err := resolvePeer(addr, o)
+	if err != nil {
 		return nil, err
 	}
-	addr = hostaddr.CanonicalPort(addr)
-	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
 	attr, err := m.checkDial(peer, qp, o)
 	if err != nil {
 		return nil, err
@@ -60,21 +57,17 @@ func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o 
 	if err != nil {
 		return nil, err
 	}
-	q := m.buildREQ(addr, qp, o, &attr)
+	q := m.buildREQ(addr, m.describeQP(qp, &attr), o)
 	q.PrivateData = private
 	if err := initQP(qp, remoteAccess(&o.ConnectOptions, q.ResponderResources), o.Receives, o.Prepare); err != nil {
 		return nil, err
 	}
-	d, a, err := m.sendREQAndWait(ctx, peer, q)
-	for smaller := smallerMTU(err, q.MTU); smaller != 0 && o.MTU == 0; smaller = smallerMTU(err, q.MTU) {
-		q.MTU = smaller
-		d, a, err = m.sendREQAndWait(ctx, peer, q)
-	}
+	a, err := m.negotiateMTU(ctx, peer, q, o, func() *dialOp { return &dialOp{} })
 	if err != nil {
 		return nil, err
 	}
 	c := &Conn{
-		m: m, id: d.id, qp: qp, local: local, remote: addr, adapter: peer, params: paramsFromREP(q, &a.rep), private: a.private,
+		m: m, id: a.id, qp: qp, local: local, remote: addr, adapter: peer, params: paramsFromREP(q, &a.rep), private: a.private,
 		done: make(chan struct{}), released: make(chan struct{}),
 	}
 	if err := c.completeDial(q, o, &attr); err != nil {
@@ -83,14 +76,33 @@ func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o 
 	return c, nil
 }
 
-// sendREQAndWait sends a REQ and waits for the reply.
-func (m *Manager) sendREQAndWait(ctx context.Context, peer netip.AddrPort, q *mad.REQ) (*dialOp, dialResult, error) {
-	d := &dialOp{result: make(chan dialResult, 1)}
-	if err := m.startDial(d, func(now protocol.Time) (uint32, bool) { return m.machine.Connect(now, peer, *q) }); err != nil {
-		return nil, dialResult{}, err
+// resolvePeer sets the defaults of o. It returns the address to dial in canonical form and the
+// address of its adapter.
+func resolvePeer(addr netip.AddrPort, o *DialOptions) (canonical, peer netip.AddrPort, err error) {
+	setDefault(&o.UDPPort, rocePort)
+	setDefault(&o.PortSpace, TCP)
+	canonical = hostaddr.CanonicalPort(addr)
+	return canonical, netip.AddrPortFrom(canonical.Addr(), o.UDPPort), checkPortSpace("DialOptions", o.PortSpace)
+}
+
+// negotiateMTU sends the REQ and waits for the reply, and repeats it with the MTU that the peer
+// proposes unless o sets one. Each attempt has a dialOp of its own.
+func (m *Manager) negotiateMTU(ctx context.Context, peer netip.AddrPort, q *mad.REQ, o *DialOptions, newOp func() *dialOp) (dialResult, error) {
+	a, err := m.sendREQAndWait(ctx, peer, q, newOp())
+	for smaller := smallerMTU(err, q.MTU); smaller != 0 && o.MTU == 0; smaller = smallerMTU(err, q.MTU) {
+		q.MTU = smaller
+		a, err = m.sendREQAndWait(ctx, peer, q, newOp())
 	}
-	a, err := m.awaitReply(ctx, d)
-	return d, a, err
+	return a, err
+}
+
+// sendREQAndWait sends a REQ and waits for the reply to d.
+func (m *Manager) sendREQAndWait(ctx context.Context, peer netip.AddrPort, q *mad.REQ, d *dialOp) (dialResult, error) {
+	d.result = make(chan dialResult, 1)
+	if err := m.startDial(d, func(now protocol.Time) (uint32, bool) { return m.machine.Connect(now, peer, *q) }); err != nil {
+		return dialResult{}, err
+	}
+	return m.awaitReply(ctx, d)
 }
 
 // smallerMTU returns the path MTU that a REJ proposes, or 0 if err is no REJ with InvalidMTU or
@@ -129,26 +141,35 @@ func (m *Manager) checkDial(peer netip.AddrPort, qp verbs.QP, o *DialOptions) (a
 	return attr, m.checkReachable(peer)
 }
 
-// buildREQ returns the REQ for a dial of addr with qp and the attributes that o selects.
-func (m *Manager) buildREQ(addr netip.AddrPort, qp verbs.QP, o *DialOptions, attr *verbs.QPAttr) *mad.REQ {
+// describeQP returns the description of a queue pair with the attributes that the options select
+// and a random starting PSN.
+func (m *Manager) describeQP(qp verbs.QP, attr *verbs.QPAttr) *ExternalQP {
 	credits, shared := creditsAndSRQ(qp)
 	served, outstanding := m.limitRdAtomic(attr)
+	return &ExternalQP{
+		Num: qp.Num(), Type: qp.Type(), PSN: m.randomPSN(), ResponderResources: served, InitiatorDepth: outstanding,
+		FlowControl: credits, SRQ: shared, Retries: attr.RetryCnt, RNRRetries: attr.RNRRetry, AckTimeout: attr.Timeout,
+	}
+}
+
+// buildREQ returns the REQ for a dial of addr with qp and the path that o selects.
+func (m *Manager) buildREQ(addr netip.AddrPort, qp *ExternalQP, o *DialOptions) *mad.REQ {
 	timeout := timeoutCode(m.options.ResponseTimeout)
 	q := &mad.REQ{
-		ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()), QPN: qp.Num(),
-		ResponderResources: served, InitiatorDepth: outstanding,
+		ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()), QPN: qp.Num,
+		ResponderResources: qp.ResponderResources, InitiatorDepth: qp.InitiatorDepth,
 		RemoteResponseTimeout: timeout, LocalResponseTimeout: timeout,
-		MaxCMRetries: uint8(m.options.Retries), FlowControl: credits, SRQ: shared,
-		StartingPSN: m.randomPSN(), RetryCount: attr.RetryCnt, RNRRetry: attr.RNRRetry,
+		MaxCMRetries: uint8(m.options.Retries), FlowControl: qp.FlowControl, SRQ: qp.SRQ,
+		StartingPSN: qp.PSN, RetryCount: qp.Retries, RNRRetry: qp.RNRRetries,
 		PKey: 0xffff, MTU: uint8(cmp.Or(o.MTU, adapter.FitPathMTU(m.dev, ahAttrTo(netip.AddrPortFrom(addr.Addr(), o.UDPPort)), m.port.ActiveMTU))),
 		Primary: mad.Path{
 			LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive,
 			LocalGID: verbs.GIDFromAddr(m.addr.Addr()), RemoteGID: verbs.GIDFromAddr(addr.Addr()),
 			FlowLabel: o.FlowLabel, TrafficClass: o.TrafficClass, HopLimit: cmp.Or(o.HopLimit, 64), SL: o.SL,
-			AckTimeout: attr.Timeout,
+			AckTimeout: qp.AckTimeout,
 		},
 	}
-	if qp.Type() == verbs.UC {
+	if qp.Type == verbs.UC {
 		q.Transport = mad.TransportUC
 		q.ResponderResources, q.InitiatorDepth = 0, 0
 	}

@@ -15,11 +15,13 @@ import (
 // A dialOp is an outstanding REQ or SIDR_REQ.
 type dialOp struct {
 	id     uint32
+	conn   *Conn           // of DialExternal: handles the events after the REP; else nil
 	result chan dialResult // buffered, capacity 1
 }
 
 // A dialResult is the outcome of a dialOp.
 type dialResult struct {
+	id      uint32      // of the connection
 	rep     mad.REP     // without private data; the same holds for sidr
 	sidr    mad.SIDRRep // for DialUD
 	private []byte
@@ -28,11 +30,15 @@ type dialResult struct {
 
 // handleEvent implements eventHandler. Only the first event counts.
 func (d *dialOp) handleEvent(e *protocol.Event) {
-	a := dialResult{private: append([]byte(nil), e.Private...)}
+	a := dialResult{id: e.ID, private: append([]byte(nil), e.Private...)}
 	switch e.Kind {
 	case protocol.EventReply:
 		a.rep = e.REP
 		a.rep.PrivateData = nil
+		if d.conn != nil {
+			d.conn.id = e.ID
+			d.conn.m.handlers[e.ID] = d.conn
+		}
 	case protocol.EventSIDRReply:
 		a.sidr = e.SIDRRep
 		a.sidr.PrivateData, a.sidr.Info = nil, nil

@@ -19,5 +19,5 @@ func (m *Manager) REQ(addr netip.AddrPort, qp verbs.QP, o DialOptions) *mad.REQ 
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, TCP)
 	attr, _ := o.QPAttr(qp.Type())
-	return m.buildREQ(addr, qp, &o, &attr)
+	return m.buildREQ(addr, m.describeQP(qp, &attr), &o)
 }

@@ -70,7 +70,7 @@ func ahAttrTo(peer netip.AddrPort) verbs.AHAttr {
 	return verbs.AHAttr{DGID: verbs.GIDFromAddr(peer.Addr()), UDPPort: peer.Port(), PortNum: 1}
 }
 
-// UDAcceptOptions configure the reply to a SIDR_REQ. QP is required.
+// UDAcceptOptions configure the reply to a SIDR_REQ. QP or QPN is required.
 type UDAcceptOptions struct {
 	UDQueuePair
 	PrivateData []byte // up to 136 bytes
@@ -82,6 +82,10 @@ type UDQueuePair struct {
 	// state it is unchanged.
 	QP   verbs.QP
 	QKey uint32 // default UDQKey
+
+	// QPN is the number of a queue pair that the caller activates itself, for UDRequest.Accept if
+	// QP is nil.
+	QPN uint32
 
 	// Receives are posted before the queue pair leaves StateInit. Each needs 40 bytes for the
 	// GRH.
@@ -120,11 +124,18 @@ func (u *UDQueuePair) activateQP(m *Manager) (qkey uint32, err error) {
 	return u.QKey, verbs.ActivateUD(u.QP, u.QKey, m.randomPSN())
 }
 
-// Accept sends a SIDR_REP with o.QP's number and Q_Key.
+// Accept sends a SIDR_REP with the number of o.QP, or o.QPN, and the Q_Key.
 func (r *UDRequest) Accept(o UDAcceptOptions) error {
-	qkey, err := o.activateQP(r.orClosed().l.m)
+	rep := mad.SIDRRep{QPN: o.QPN, QKey: o.QKey, PrivateData: o.PrivateData}
+	setDefault(&rep.QKey, UDQKey)
+	var err error
+	if o.QP != nil || o.QPN == 0 {
+		if rep.QKey, err = o.activateQP(r.orClosed().l.m); err == nil {
+			rep.QPN = o.QP.Num()
+		}
+	}
 	if err == nil {
-		err = r.sendReply(mad.SIDRRep{QPN: o.QP.Num(), QKey: qkey, PrivateData: o.PrivateData})
+		err = r.sendReply(rep)
 	}
 	if err != nil {
 		return wrapError("accept datagrams", r.RemoteAddr(), err, "")

@@ -65,7 +65,7 @@ func TestUnusable(t *testing.T) {
 			"UDRequest":     {dead("answered", datagrams)},
 		},
 		Values: []any{netip.AddrPort{}, netip.MustParseAddrPort("0.0.0.0:0"), netip.MustParseAddr("192.0.2.1"),
-			make([]byte, 4096), cm.ListenOptions{Backlog: -1}, cm.ListenOptions{PortSpace: 77}, cm.AcceptOptions{}, cm.DialOptions{}, cm.UDDialOptions{}, cm.UDQueuePair{},
+			make([]byte, 4096), cm.ListenOptions{Backlog: -1}, cm.ListenOptions{PortSpace: 77}, cm.AcceptOptions{}, cm.DialOptions{}, cm.UDDialOptions{}, cm.UDQueuePair{}, cm.ExternalQP{},
 			(*rnic.Device)(nil), cm.Options{Retries: 99}},
 		Except: map[string]string{
 			"Manager.Close on live":    "ends the manager of this test",
