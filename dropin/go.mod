@@ -1,0 +1,9 @@
+module github.com/softrnic/softrnic/dropin
+
+go 1.26.0
+
+require github.com/stretchr/testify v1.12.1
+
+require go.yaml.in/yaml/v3 v3.0.5 // indirect
+
+replace github.com/softrnic/softrnic => ../

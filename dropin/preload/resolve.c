@@ -1,0 +1,109 @@
+/* Resolution of the trampolines: the engine's softrnic_NAME, or the next NAME in the search order of the program. */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef STANDIN
+#define STANDIN 0 /* 1 in the stand-in libraries */
+#endif
+
+#define PREFIX "softrnic_"
+#define ENGINE "libsoftrnic-engine.so"
+
+/* An array of arrays, not of pointers, needs no relocation at the start of a program that uses no verbs. */
+static const char names[][48] = {
+#define FUNCTION(name) PREFIX #name,
+#include "symbols.inc"
+#undef FUNCTION
+};
+enum { count = sizeof names / sizeof names[0] };
+
+/* softrnic_slots has the target of each trampoline, or NULL before its first call. */
+__attribute__((visibility("hidden"))) void *_Atomic softrnic_slots[count];
+
+static char none; /* its address stands for an engine that is not available */
+static void *_Atomic engine;
+
+/* report writes one line to stderr with system calls only: the caller may be anywhere. */
+static void report(const char *object, const char *cause)
+{
+	char line[1024];
+	int n = snprintf(line, sizeof line, "softrnic: %s: %s\n", object, cause);
+	if (n >= (int)sizeof line)
+		n = sizeof line - 1;
+	if (n > 0 && write(STDERR_FILENO, line, n) < 0)
+		return;
+}
+
+/* engine_path stores the path of the engine: SOFTRNIC_ENGINE, or the file beside the preloaded library. */
+static void engine_path(char *path, size_t size)
+{
+	const char *given = secure_getenv("SOFTRNIC_ENGINE");
+	if (given && *given) {
+		snprintf(path, size, "%s", given);
+		return;
+	}
+	Dl_info self;
+	const char *file = dladdr(names, &self) && self.dli_fname ? self.dli_fname : "";
+	const char *slash = strrchr(file, '/');
+	int length = slash ? (int)(slash + 1 - file) : 0;
+	snprintf(path, size, "%.*s%s" ENGINE, length, file, STANDIN ? "../" : "");
+}
+
+/* Without a lock: a child of fork would wait forever for one that another thread of its parent held. Threads that come
+ * at the same time open the same library, and one of them stores the handle. */
+void *softrnic_engine(void)
+{
+	void *handle = atomic_load_explicit(&engine, memory_order_acquire);
+	if (handle)
+		return handle == &none ? NULL : handle;
+	const char *mode = secure_getenv("SOFTRNIC_DROPIN");
+	char path[4096];
+	const char *cause = NULL;
+	if (mode && strcmp(mode, "off") == 0) {
+		handle = &none;
+	} else {
+		engine_path(path, sizeof path);
+		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+		if (!handle) {
+			cause = dlerror();
+			handle = &none;
+		}
+	}
+	void *before = NULL;
+	if (!atomic_compare_exchange_strong(&engine, &before, handle))
+		handle = before;
+	else if (cause && !STANDIN) /* the preloaded library has reported it */
+		report("cannot load the engine, the installed RDMA libraries are used", cause);
+	return handle == &none ? NULL : handle;
+}
+
+/* next_function returns the function of an installed library, or NULL. A stand-in library is there because none is. */
+static void *next_function(const char *name)
+{
+	return STANDIN ? NULL : dlsym(RTLD_NEXT, name);
+}
+
+void *softrnic_resolve(unsigned index)
+{
+	int saved = errno;
+	const char *name = names[index];
+	void *handle = softrnic_engine();
+	void *function = handle ? dlsym(handle, name) : NULL;
+	if (!function)
+		function = next_function(name + sizeof PREFIX - 1);
+	if (!function) {
+		report(name + sizeof PREFIX - 1, "neither the engine nor an installed library has this function");
+		_exit(127); /* as the dynamic linker ends a program with an undefined symbol */
+	}
+	atomic_store_explicit(&softrnic_slots[index], function, memory_order_release);
+	errno = saved;
+	return function;
+}

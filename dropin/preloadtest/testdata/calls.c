@@ -1,0 +1,76 @@
+/* Calls through trampolines: arguments, errno, threads and fork. The first argument selects the case. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int64_t riomap(int, void *, size_t, int, int, int64_t);
+int rfcntl(int, int, ...);
+void *ibv_alloc_pd(void *);
+int ibv_dealloc_pd(void *);
+int rdma_listen(void *, int);
+const char *ibv_wc_status_str(int);
+const char *rdma_event_str(int);
+
+static pthread_barrier_t barrier;
+
+static void *first_call(void *argument)
+{
+	pthread_barrier_wait(&barrier);
+	return ibv_alloc_pd(argument);
+}
+
+static int run_threads(void)
+{
+	enum { threads = 16 };
+	pthread_t thread[threads];
+	pthread_barrier_init(&barrier, NULL, threads);
+	for (intptr_t i = 0; i < threads; i++)
+		pthread_create(&thread[i], NULL, first_call, (void *)(i * 8));
+	int wrong = 0;
+	for (intptr_t i = 0; i < threads; i++) {
+		void *result;
+		pthread_join(thread[i], &result);
+		wrong += result != (void *)(i * 8 + 1);
+	}
+	return wrong;
+}
+
+static int call_in_child(void)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(10);
+		_exit(ibv_alloc_pd((void *)41) == (void *)42 ? 0 : 1);
+	}
+	int status;
+	waitpid(child, &status, 0);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+	if (strcmp(name, "integers") == 0) {
+		for (int i = 0; i < 2; i++) /* the first call resolves */
+			printf("%lld\n", (long long)riomap(1, (void *)2, 3, 4, 5, 6));
+	} else if (strcmp(name, "doubles") == 0) {
+		for (int i = 0; i < 2; i++)
+			printf("%d\n", rfcntl(1, 2, 1., 2., 3., 4., 5., 6., 7., 8., 9., 10.));
+	} else if (strcmp(name, "errno") == 0) {
+		errno = ENOTTY;
+		printf("%d\n", ibv_dealloc_pd(NULL) == ENOTTY);
+	} else if (strcmp(name, "threads") == 0) {
+		printf("%d\n", run_threads());
+	} else if (strcmp(name, "fork") == 0) {
+		printf("%d\n", call_in_child());
+	} else if (strcmp(name, "missing") == 0) {
+		printf("%d\n", rdma_listen(NULL, 1));
+	} else if (strcmp(name, "strings") == 0) {
+		printf("%s, %s\n", ibv_wc_status_str(12), rdma_event_str(9));
+	}
+	return 0;
+}

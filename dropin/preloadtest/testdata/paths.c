@@ -1,0 +1,118 @@
+/* Prints the results of each function that takes a path, for the path of the first argument. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void print(const char *name, int ok)
+{
+	printf("%s %s\n", name, ok ? "yes" : strerror(errno));
+}
+
+static void print_open(const char *name, int fd)
+{
+	char text[64] = "";
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	text[strcspn(text, "\n")] = 0;
+	printf("%s %s\n", name, fd < 0 || n < 0 ? strerror(errno) : text);
+}
+
+static void print_file(const char *name, FILE *file)
+{
+	print_open(name, file ? fcntl(fileno(file), F_DUPFD_CLOEXEC, 0) : -1);
+	if (file)
+		fclose(file);
+}
+
+static void print_link(const char *name, char *text, ssize_t n)
+{
+	if (n >= 0)
+		text[n] = 0;
+	printf("%s %s\n", name, n < 0 ? strerror(errno) : text);
+}
+
+static int show_all(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static int show_all64(const struct dirent64 *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void print_files(const char *path)
+{
+	struct stat s;
+	struct stat64 s64;
+	struct statx sx;
+	print("stat", stat(path, &s) == 0);
+	print("stat64", stat64(path, &s64) == 0);
+	print("lstat", lstat(path, &s) == 0);
+	print("lstat64", lstat64(path, &s64) == 0);
+	print("fstatat", fstatat(AT_FDCWD, path, &s, 0) == 0);
+	print("fstatat64", fstatat64(AT_FDCWD, path, &s64, 0) == 0);
+	print("statx", statx(AT_FDCWD, path, 0, STATX_TYPE, &sx) == 0);
+	print("access", access(path, R_OK) == 0);
+	print("faccessat", faccessat(AT_FDCWD, path, R_OK, 0) == 0);
+	print_open("open", open(path, O_RDONLY));
+	print_open("open64", open64(path, O_RDONLY));
+	print_open("openat", openat(AT_FDCWD, path, O_RDONLY));
+	print_open("openat64", openat64(AT_FDCWD, path, O_RDONLY));
+	print_file("fopen", fopen(path, "r"));
+	print_file("fopen64", fopen64(path, "r"));
+}
+
+static void print_links(const char *path)
+{
+	char text[512];
+	print_link("readlink", text, readlink(path, text, sizeof text - 1));
+	print_link("readlinkat", text, readlinkat(AT_FDCWD, path, text, sizeof text - 1));
+	char *real = realpath(path, NULL);
+	print("realpath", real && strstr(real, "/infiniband") != NULL);
+	free(real);
+	real = canonicalize_file_name(path);
+	print("canonicalize_file_name", real && strstr(real, "/infiniband") != NULL);
+	free(real);
+}
+
+static void print_directory(const char *path)
+{
+	DIR *dir = opendir(path);
+	print("opendir", dir != NULL);
+	for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+		if (show_all(entry))
+			printf("opendir %s\n", entry->d_name);
+	if (dir)
+		closedir(dir);
+	struct dirent **list;
+	struct dirent64 **list64;
+	int n = scandir(path, &list, show_all, alphasort);
+	for (int i = 0; i < n; i++)
+		printf("scandir %s\n", list[i]->d_name);
+	n = scandir64(path, &list64, show_all64, alphasort64);
+	for (int i = 0; i < n; i++)
+		printf("scandir64 %s\n", list64[i]->d_name);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 3)
+		return 2;
+	if (strcmp(argv[1], "files") == 0)
+		print_files(argv[2]);
+	else if (strcmp(argv[1], "links") == 0)
+		print_links(argv[2]);
+	else if (strcmp(argv[1], "directory") == 0)
+		print_directory(argv[2]);
+	else if (strcmp(argv[1], "create") == 0) /* the mode of a new file arrives */
+		print_open("open", open(argv[2], O_RDWR | O_CREAT | O_EXCL, 0640));
+	return 0;
+}
