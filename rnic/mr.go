@@ -33,7 +33,26 @@ const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMW
 // Linux do not report this: there, as with memory that is unmapped or protected
 // later, the work requests that access it fail.
 func (pd *protectionDomain) RegMR(buf []byte, access verbs.AccessFlags) (verbs.MR, error) {
-	const op = "register MR"
+	if access&verbs.AccessZeroBased != 0 {
+		return pd.registerAt(buf, 0, access)
+	}
+	return pd.registerAt(buf, realAddr(buf), access)
+}
+
+// RegMRAt implements verbs.PD.
+func (pd *protectionDomain) RegMRAt(buf []byte, iova uint64, access verbs.AccessFlags) (verbs.MR, error) {
+	if access&verbs.AccessZeroBased != 0 || iova > math.MaxUint64-uint64(len(buf)) {
+		return nil, &verbs.OpError{Op: opRegister, Err: verbs.ErrInvalid,
+			Detail: fmt.Sprintf("address 0x%x and %d bytes with %v; want no AccessZeroBased and no overflow", iova, len(buf), access)}
+	}
+	return pd.registerAt(buf, iova, access)
+}
+
+const opRegister = "register MR"
+
+// registerAt registers buf with the address that work requests name.
+func (pd *protectionDomain) registerAt(buf []byte, base uint64, access verbs.AccessFlags) (verbs.MR, error) {
+	const op = opRegister
 	access &^= verbs.AccessOptional
 	if err := checkRegion(buf, access, pd.host.QueryDevice().MaxMRSize); err != nil {
 		err.Op = op
@@ -45,10 +64,7 @@ func (pd *protectionDomain) RegMR(buf []byte, access verbs.AccessFlags) (verbs.M
 	if err := pd.addRef(kindMR, op); err != nil {
 		return nil, err
 	}
-	mr := &memoryRegion{region: region{pd: pd, access: access, base: realAddr(buf), mem: buf[:len(buf):len(buf)]}}
-	if access&verbs.AccessZeroBased != 0 {
-		mr.base = 0
-	}
+	mr := &memoryRegion{region: region{pd: pd, access: access, base: base, mem: buf[:len(buf):len(buf)]}}
 	if !pd.keys.insert(&mr.region) {
 		pd.release(kindMR)
 		return nil, &verbs.OpError{Op: op, Err: verbs.ErrNoMemory, Detail: "all keys are in use; close regions"}
@@ -77,7 +93,7 @@ func checkRegion(buf []byte, access verbs.AccessFlags, maxSize uint64) *verbs.Op
 }
 
 // Addr returns the first address as work requests name it: the virtual address,
-// or 0 with AccessZeroBased.
+// 0 with AccessZeroBased, or that of RegMRAt.
 func (mr *memoryRegion) Addr() uint64 { return mr.base }
 
 // Len returns the length in bytes.

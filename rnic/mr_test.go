@@ -33,6 +33,31 @@ func TestRegMR(t *testing.T) {
 	require.Zero(t, local.RKey(), "no remote access was granted")
 }
 
+func TestRegMRAt(t *testing.T) {
+	pd := newPD(newPDTestHost())
+	buf := aligned(64)
+	const iova = 0x1234_0000_0000_1000
+	mr, err := pd.RegMRAt(buf, iova, verbs.AccessLocalWrite|verbs.AccessRemoteWrite|verbs.AccessRemoteAtomic)
+	require.NoError(t, err)
+	require.Equal(t, uint64(iova), mr.Addr())
+	require.Equal(t, verbs.SGE{Addr: iova + 8, Length: 16, LKey: mr.LKey()}, mr.SGE(8, 16))
+
+	mem, fault := (*pdMemory)(pd).Remote(mr.RKey(), iova+8, 8, verbs.AccessRemoteAtomic, 1)
+	require.Equal(t, qp.NoFault, fault)
+	require.Same(t, &buf[8], &mem[0])
+	_, fault = (*pdMemory)(pd).Remote(mr.RKey(), iova+4, 8, verbs.AccessRemoteAtomic, 1)
+	require.Equal(t, qp.FaultMisalign, fault)
+	_, fault = (*pdMemory)(pd).Local(mr.LKey(), iova-1, 1, false)
+	require.Equal(t, qp.FaultBounds, fault)
+	_, fault = (*pdMemory)(pd).Local(mr.LKey(), realAddr(buf), 1, false)
+	require.Equal(t, qp.FaultBounds, fault, "the virtual address is not the region's")
+
+	_, err = pd.RegMRAt(buf, math.MaxUint64-10, verbs.AccessLocalWrite)
+	require.ErrorIs(t, err, verbs.ErrInvalid)
+	_, err = pd.RegMRAt(buf, 0x1000, verbs.AccessZeroBased)
+	require.ErrorIs(t, err, verbs.ErrInvalid)
+}
+
 func TestRegMRMisuse(t *testing.T) {
 	host := newPDTestHost()
 	host.attr.MaxMRSize = 4096

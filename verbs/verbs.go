@@ -58,6 +58,10 @@ type PD interface {
 	// that accesses it fails, with WCLocProtErr here and WCRemOpErr at a peer.
 	RegMR(buf []byte, access AccessFlags) (MR, error)
 
+	// RegMRAt registers buf so that work requests and peers name its first byte iova
+	// instead of its virtual address (ibv_reg_mr_iova). AccessZeroBased is refused.
+	RegMRAt(buf []byte, iova uint64, access AccessFlags) (MR, error)
+
 	// AllocMW allocates a memory window of type 2B (ibv_alloc_mw), unbound.
 	AllocMW() (MW, error)
 
@@ -77,7 +81,7 @@ type PD interface {
 
 // MR is a registered memory region (ibv_mr).
 type MR interface {
-	Addr() uint64        // first address for work requests: a virtual address, or 0 with AccessZeroBased
+	Addr() uint64        // first address for work requests: a virtual address, 0 with AccessZeroBased, or that of RegMRAt
 	Len() int            // bytes
 	Bytes() []byte       // the registered memory itself
 	LKey() uint32        // key for local use in an SGE

@@ -59,6 +59,10 @@ type testPD struct{ verbs.PD }
 
 func (testPD) RegMR(b []byte, _ verbs.AccessFlags) (verbs.MR, error) { return testMR{mem: b}, nil }
 
+func (testPD) RegMRAt(b []byte, _ uint64, _ verbs.AccessFlags) (verbs.MR, error) {
+	return testMR{mem: b}, nil
+}
+
 // newTestLink returns the fabric of rank 0, with a link to rank 1 whose handshake mirrors its
 // own.
 func newTestLink(t testing.TB, o Options) (*Fabric, *link) {
