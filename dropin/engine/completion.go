@@ -1,0 +1,193 @@
+package main
+
+/*
+#include "engine.h"
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"unsafe"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// envExplain makes the engine print the story of each failed completion.
+const envExplain = "SOFTRNIC_EXPLAIN"
+
+var explain = os.Getenv(envExplain) != "" && os.Getenv(envExplain) != "0"
+
+// A channel is a completion channel whose events go to a C structure.
+type channel struct {
+	verbs.CompChannel
+	cancel context.CancelFunc
+}
+
+// Close ends the delivery of events.
+func (c *channel) Close() error {
+	if err := c.CompChannel.Close(); err != nil {
+		return err
+	}
+	c.cancel()
+	return nil
+}
+
+//export go_create_channel
+func go_create_channel(ctx C.uint32_t, c unsafe.Pointer, handle *C.uint32_t) C.int {
+	defer reportPanic()
+	dc, errno := contextOf(ctx)
+	if errno != 0 {
+		return errno
+	}
+	ch, err := dc.device.CreateCompChannel()
+	if err != nil {
+		return errnoOf(err)
+	}
+	raise := func(cq verbs.CQ) bool {
+		owners.use(cq, func(o owner) { C.raise_completion(c, o.c) })
+		return true
+	}
+	if err := ch.Handle(raise); err != nil {
+		return errnoOf(err)
+	}
+	waiting, cancel := context.WithCancel(context.Background())
+	go func() { // events that calls of the program detect
+		for {
+			cq, err := ch.Wait(waiting)
+			if cq == nil && err != nil {
+				return
+			}
+			raise(cq)
+		}
+	}()
+	return addObject(&channel{ch, cancel}, c, handle)
+}
+
+// A completionQueue is a completion queue with room to convert completions.
+type completionQueue struct {
+	verbs.CQ
+	mu sync.Mutex
+	wc [32]verbs.WC
+}
+
+// Close frees the queue, after which no event of it is raised.
+func (q *completionQueue) Close() error {
+	if err := q.CQ.Close(); err != nil {
+		return err
+	}
+	owners.remove(q.CQ)
+	return nil
+}
+
+//export go_create_cq
+func go_create_cq(ctx, ch C.uint32_t, c unsafe.Pointer, handle *C.uint32_t, depth *C.int) C.int {
+	defer reportPanic()
+	dc, errno := contextOf(ctx)
+	if errno != 0 {
+		return errno
+	}
+	create, at := dc.device.CreateCQ, unsafe.Pointer(nil)
+	if ch != 0 {
+		channel, ok := lookup[*channel](ch)
+		if !ok {
+			return errnoOf(errStale)
+		}
+		create = channel.CreateCQ
+	}
+	cq, err := create(int(*depth))
+	if err != nil {
+		return errnoOf(err)
+	}
+	*depth = C.int(cq.Depth())
+	owners.add(cq, owner{c: c, context: dc.c, channel: at})
+	return addObject(&completionQueue{CQ: cq}, c, handle)
+}
+
+//export go_resize_cq
+func go_resize_cq(handle C.uint32_t, depth *C.int) C.int {
+	defer reportPanic()
+	q, ok := lookup[*completionQueue](handle)
+	if !ok {
+		return errnoOf(errStale)
+	}
+	err := q.Resize(int(*depth))
+	*depth = C.int(q.Depth())
+	return errnoOf(err)
+}
+
+//export go_req_notify
+func go_req_notify(handle C.uint32_t, solicitedOnly C.int) C.int {
+	defer reportPanic()
+	q, ok := lookup[*completionQueue](handle)
+	if !ok {
+		return errnoOf(errStale)
+	}
+	return errnoOf(q.ReqNotify(solicitedOnly != 0))
+}
+
+// A completion is struct ibv_wc: 48 bytes. Field imm is the union of immediate data in network
+// byte order and the invalidated key.
+type completion struct {
+	id                                                         uint64
+	status, opcode, vendorErr, byteLen, imm, qpn, srcQP, flags uint32
+	pkeyIndex, slid                                            uint16
+	sl, dlidPathBits                                           uint8
+	_                                                          [2]byte
+}
+
+const _ = uint(unsafe.Sizeof(completion{})-C.sizeof_struct_ibv_wc) + uint(C.sizeof_struct_ibv_wc-unsafe.Sizeof(completion{}))
+
+// go_poll_cq returns the number of completions, or a negative errno.
+//
+//export go_poll_cq
+func go_poll_cq(handle C.uint32_t, count C.int, wc unsafe.Pointer) C.int {
+	defer reportPanic()
+	q, ok := lookup[*completionQueue](handle)
+	if !ok {
+		return -errnoOf(errStale)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := unsafe.Slice((*completion)(wc), int(count))
+	polled := 0
+	for polled < len(out) {
+		want := min(len(out)-polled, len(q.wc))
+		n, err := q.Poll(q.wc[:want])
+		for i := range q.wc[:n] {
+			out[polled].convert(&q.wc[i])
+			polled++
+		}
+		if err != nil && polled == 0 {
+			if errors.Is(err, verbs.ErrCQOverrun) {
+				return -C.EOVERFLOW
+			}
+			return -errnoOf(err)
+		}
+		if n < want || q.Len() == 0 {
+			break
+		}
+	}
+	return C.int(polled)
+}
+
+// convert fills in the completion of libibverbs.
+func (c *completion) convert(wc *verbs.WC) {
+	if wc.Status != verbs.WCSuccess && explain {
+		fmt.Fprintf(os.Stderr, "softrnic[%d]: %v\n", os.Getpid(), wc.Err())
+	}
+	imm := uint32(0)
+	switch {
+	case wc.Flags&verbs.WCWithImm != 0:
+		imm = bigEndian32(wc.Imm)
+	case wc.Flags&verbs.WCWithInv != 0:
+		imm = wc.InvKey
+	}
+	*c = completion{
+		id: wc.WRID, status: uint32(wc.Status), opcode: uint32(wc.Opcode), vendorErr: wc.VendorErr, byteLen: wc.ByteLen,
+		imm: imm, qpn: wc.QPN, srcQP: wc.SrcQPN, flags: uint32(wc.Flags),
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+/*
+#include "engine.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// A domain is a protection domain with its context.
+type domain struct {
+	verbs.PD
+	context *deviceContext
+}
+
+// domainOf returns the protection domain of a handle.
+func domainOf(handle C.uint32_t) (*domain, C.int) {
+	if pd, ok := lookup[*domain](handle); ok {
+		return pd, 0
+	}
+	return nil, errnoOf(errStale)
+}
+
+//export go_alloc_pd
+func go_alloc_pd(context C.uint32_t, handle *C.uint32_t) C.int {
+	defer reportPanic()
+	c, errno := contextOf(context)
+	if errno != 0 {
+		return errno
+	}
+	pd, err := c.device.AllocPD()
+	if err != nil {
+		return errnoOf(err)
+	}
+	return addObject(&domain{PD: pd, context: c}, nil, handle)
+}
+
+// addObject stores the handle of a new object, or returns ENOMEM.
+func addObject(object any, c unsafe.Pointer, handle *C.uint32_t) C.int {
+	if *handle = objects.add(object, c); *handle == 0 {
+		return C.ENOMEM
+	}
+	return 0
+}
+
+// A region is a memory region whose registration can be replaced.
+type region struct {
+	verbs.MR
+	mem    []byte
+	iova   uint64
+	access verbs.AccessFlags
+}
+
+// accessFlags converts flags of libibverbs. Optional ones and IBV_ACCESS_HUGETLB (bit 7) change
+// nothing here; others, such as on-demand paging, are refused by their bit.
+func accessFlags(access C.uint) verbs.AccessFlags {
+	return verbs.AccessFlags(access) &^ (1 << 7)
+}
+
+// register registers memory of the program, whose addresses for work requests begin at iova.
+func register(pd verbs.PD, mem []byte, iova uint64, access verbs.AccessFlags) (verbs.MR, error) {
+	if access&verbs.AccessZeroBased == 0 && iova != uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) {
+		return pd.RegMRAt(mem, iova, access)
+	}
+	return pd.RegMR(mem, access)
+}
+
+//export go_reg_mr
+func go_reg_mr(pd C.uint32_t, addr unsafe.Pointer, length C.size_t, iova C.uint64_t, access C.uint, handle, lkey, rkey *C.uint32_t) C.int {
+	defer reportPanic()
+	d, errno := domainOf(pd)
+	if errno != 0 {
+		return errno
+	}
+	if addr == nil && length > 0 || length > 1<<47 {
+		return C.EINVAL
+	}
+	r := &region{mem: unsafe.Slice((*byte)(addr), int(length)), iova: uint64(iova), access: accessFlags(access)}
+	mr, err := register(d, r.mem, r.iova, r.access)
+	if err != nil {
+		return errnoOf(err)
+	}
+	r.MR = mr
+	*lkey, *rkey = C.uint32_t(mr.LKey()), C.uint32_t(mr.RKey())
+	return addObject(r, nil, handle)
+}
+
+// go_rereg_mr replaces the registration of a region. Memory nil and access -1 stay as they are.
+//
+//export go_rereg_mr
+func go_rereg_mr(handle, pd C.uint32_t, addr unsafe.Pointer, length C.size_t, access C.int, lkey, rkey *C.uint32_t) C.int {
+	defer reportPanic()
+	r, ok := lookup[*region](handle)
+	if !ok {
+		return errnoOf(errStale)
+	}
+	d, errno := domainOf(pd)
+	if errno != 0 {
+		return errno
+	}
+	next := *r
+	if addr != nil {
+		next.mem, next.iova = unsafe.Slice((*byte)(addr), int(length)), uint64(uintptr(addr))
+	}
+	if access >= 0 {
+		next.access = accessFlags(C.uint(access))
+	}
+	mr, err := register(d, next.mem, next.iova, next.access)
+	if err != nil {
+		return errnoOf(err)
+	}
+	if err := r.MR.Close(); err != nil { // windows are bound to it
+		mr.Close() //nolint:errcheck // nothing is bound to the new one
+		return errnoOf(err)
+	}
+	next.MR = mr
+	*r = next
+	*lkey, *rkey = C.uint32_t(mr.LKey()), C.uint32_t(mr.RKey())
+	return 0
+}
+
+//export go_alloc_mw
+func go_alloc_mw(pd C.uint32_t, handle, rkey *C.uint32_t) C.int {
+	defer reportPanic()
+	d, errno := domainOf(pd)
+	if errno != 0 {
+		return errno
+	}
+	mw, err := d.AllocMW()
+	if err != nil {
+		return errnoOf(err)
+	}
+	*rkey = C.uint32_t(mw.RKey())
+	return addObject(mw, nil, handle)
+}
+
+// addressOf converts an address vector. Adapters use the low 20 bits of a flow label, and UCX
+// sets more.
+func addressOf(attr *C.struct_ibv_ah_attr) verbs.AHAttr {
+	return verbs.AHAttr{
+		DGID:         *(*verbs.GID)(unsafe.Pointer(&attr.grh.dgid)),
+		SGIDIndex:    int(attr.grh.sgid_index),
+		TrafficClass: uint8(attr.grh.traffic_class),
+		FlowLabel:    uint32(attr.grh.flow_label) & 0xfffff,
+		HopLimit:     uint8(attr.grh.hop_limit),
+		SL:           uint8(attr.sl),
+		PortNum:      uint8(attr.port_num),
+	}
+}
+
+//export go_create_ah
+func go_create_ah(pd C.uint32_t, attr *C.struct_ibv_ah_attr, handle *C.uint32_t) C.int {
+	defer reportPanic()
+	d, errno := domainOf(pd)
+	if errno != 0 {
+		return errno
+	}
+	ah, err := d.CreateAH(addressOf(attr))
+	if err != nil {
+		return errnoOf(err)
+	}
+	return addObject(ah, nil, handle)
+}
