@@ -41,7 +41,7 @@ type device struct {
 	contexts map[*deviceContext]struct{}
 }
 
-// A deviceContext is what ibv_open_device returns: asynchronous events of its objects go there.
+// A deviceContext is a result of ibv_open_device: asynchronous events of its objects go there.
 type deviceContext struct {
 	device *device
 	c      unsafe.Pointer // struct context

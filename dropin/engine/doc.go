@@ -3,7 +3,7 @@
 //
 // The C files know the ABI of rdma-core's headers: they own the structures that programs
 // see, their event queues and their work-request builders. Each structure has a handle, which
-// the Go files look up: what rdma-core hands to a driver in the kernel goes to a device of
+// the Go files look up: calls that rdma-core hands to a driver in the kernel go to a device of
 // package rnic here. The functions have the prefix softrnic_, and the preloaded library (see
 // ../preload) makes them public under their own names at the first use.
 //

@@ -105,7 +105,7 @@ func removePaths() {
 	}
 }
 
-// removeStalePaths removes what killed processes of this user left.
+// removeStalePaths removes the directories of killed processes of this user.
 func removeStalePaths() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), pathsPrefix+"*"))
 	for _, dir := range dirs {

@@ -87,7 +87,7 @@ func (q *queuePair) convert(i int, r *C.struct_send_request) {
 	}
 }
 
-// bindOf returns what a BIND_MW request binds.
+// bindOf returns the binding of a BIND_MW request.
 func bindOf(r *C.struct_send_request) verbs.BindMW {
 	b := verbs.BindMW{RKey: uint32(r.bind_rkey), Addr: uint64(r.bind_addr), Length: uint64(r.bind_length), Access: verbs.AccessFlags(r.bind_access)}
 	b.MW, _ = lookup[verbs.MW](r.mw)

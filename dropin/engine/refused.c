@@ -1,4 +1,4 @@
-// Public functions for what this adapter does not have. They must exist: the real ones read
+// Public functions of features that this adapter does not have. They must exist: the real ones read
 // private words of rdma-core behind our objects.
 #include "engine.h"
 
