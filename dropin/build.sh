@@ -3,7 +3,7 @@
 #
 #   libsoftrnic-preload.so                      for LD_PRELOAD: names of libibverbs and librdmacm, loads the engine on use
 #   libsoftrnic-engine.so                       the adapter and the functions
-#   standin/libibverbs.so.1, librdmacm.so.1     for LD_LIBRARY_PATH on machines without rdma-core
+#   standin/LIBRARY.d/LIBRARY                   libibverbs.so.1 and librdmacm.so.1, for LD_LIBRARY_PATH without rdma-core
 #
 # usage: build.sh DIR [preload|engine]
 # environment: CC (gcc), GO (go)
@@ -47,12 +47,11 @@ build_preload() {
   awk -v FORM=functions -f preload/generate.awk preload/symbols.txt >"$work/all/symbols.inc"
   link_library "$out/libsoftrnic-preload.so" -I "$work/all" -Wl,-soname,libsoftrnic-preload.so \
     preload/resolve.c preload/redirect.c preload/paths.c preload/trampoline_$arch.S
-  mkdir -p "$out/standin"
   for library in libibverbs.so.1 librdmacm.so.1; do
-    mkdir -p "$work/$library"
+    mkdir -p "$work/$library" "$out/standin/$library.d"
     awk -v FORM=functions -v LIBRARY=$library -f preload/generate.awk preload/symbols.txt >"$work/$library/symbols.inc"
     awk -v FORM=versions -v LIBRARY=$library -f preload/generate.awk preload/symbols.txt >"$work/$library/versions"
-    link_library "$out/standin/$library" -I "$work/$library" -DSTANDIN=1 -Wl,-soname,$library \
+    link_library "$out/standin/$library.d/$library" -I "$work/$library" -DSTANDIN=1 -Wl,-soname,$library \
       -Wl,--version-script="$work/$library/versions" \
       preload/resolve.c preload/strings.c preload/trampoline_$arch.S
   done

@@ -54,7 +54,7 @@ static void engine_path(char *path, size_t size)
 	const char *file = dladdr(names, &self) && self.dli_fname ? self.dli_fname : "";
 	const char *slash = strrchr(file, '/');
 	int length = slash ? (int)(slash + 1 - file) : 0;
-	snprintf(path, size, "%.*s%s" ENGINE, length, file, STANDIN ? "../" : "");
+	snprintf(path, size, "%.*s%s" ENGINE, length, file, STANDIN ? "../../" : "");
 }
 
 /* Without a lock: a child of fork would wait forever for one that another thread of its parent held. Threads that come

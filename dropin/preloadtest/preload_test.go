@@ -28,17 +28,19 @@ var toolchains = map[string]toolchain{
 // libraries are the built libraries and programs of the tests.
 type libraries struct {
 	toolchain
-	dir, preload, standin, engine string
+	dir, preload, engine string
+	standin              []string // directories
 }
 
 // buildAll builds the preloaded library, the stand-in libraries, the engine of the tests and its programs in a directory.
 func (c toolchain) buildAll(dir string) (libraries, error) {
-	l := libraries{c, dir, filepath.Join(dir, "libsoftrnic-preload.so"), filepath.Join(dir, "standin"), filepath.Join(dir, "libsoftrnic-engine.so")}
+	l := libraries{c, dir, filepath.Join(dir, "libsoftrnic-preload.so"), filepath.Join(dir, "libsoftrnic-engine.so"), []string{
+		filepath.Join(dir, "standin/libibverbs.so.1.d"), filepath.Join(dir, "standin/librdmacm.so.1.d")}}
 	strict := []string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"}
 	for _, command := range [][]string{
 		{"../build.sh", dir, "preload"},
 		append(append([]string{c.cc}, strict...), l.engine, "-fPIC", "-shared", "testdata/engine.c"),
-		append(append([]string{c.cc}, strict...), filepath.Join(dir, "calls"), "testdata/calls.c", "-L", l.standin, "-l:libibverbs.so.1", "-l:librdmacm.so.1"),
+		append(append([]string{c.cc}, strict...), filepath.Join(dir, "calls"), "testdata/calls.c", "-L", l.standin[0], "-L", l.standin[1], "-l:libibverbs.so.1", "-l:librdmacm.so.1"),
 		append(append([]string{c.cc}, strict...), filepath.Join(dir, "paths"), "testdata/paths.c"),
 	} {
 		build := exec.Command(command[0], command[1:]...)
@@ -71,7 +73,7 @@ func (l libraries) run(t *testing.T, environ []string, program string, args ...s
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	environ = append([]string{"LD_PRELOAD=" + l.preload, "LD_LIBRARY_PATH=" + l.standin}, environ...)
+	environ = append([]string{"LD_PRELOAD=" + l.preload, "LD_LIBRARY_PATH=" + strings.Join(l.standin, ":")}, environ...)
 	args = append([]string{filepath.Join(l.dir, program)}, args...)
 	if l.emulator != "" {
 		for _, v := range environ { // of the program, not of the emulator

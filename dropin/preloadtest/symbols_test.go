@@ -89,8 +89,8 @@ func TestExports(t *testing.T) {
 	forEach(t, func(t *testing.T, l libraries) {
 		preload := exportedFunctions(t, l.preload)
 		standin := map[string][]string{}
-		for _, library := range []string{"libibverbs.so.1", "librdmacm.so.1"} {
-			standin[library] = exportedFunctions(t, filepath.Join(l.standin, library))
+		for i, library := range []string{"libibverbs.so.1", "librdmacm.so.1"} {
+			standin[library] = exportedFunctions(t, filepath.Join(l.standin[i], library))
 		}
 		verbs := 0
 		for _, r := range readSymbols(t) {
