@@ -76,6 +76,9 @@ func (a *app) runCommand(ctx context.Context, args []string) int {
 	if failed := (*mpirun.Failure)(nil); errors.As(err, &failed) {
 		return failed.Status
 	}
+	if exit := (*exitError)(nil); errors.As(err, &exit) {
+		return exit.status
+	}
 	return cmdline.FailureStatus(ctx, statusFailed)
 }
 
@@ -105,6 +108,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddGroup(groups...)
 	addGroup(root, "look", a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.historyCommand(), a.captureCommand())
 	addGroup(root, "test", a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.ucmatoseCommand(), a.udaddyCommand())
+	addGroup(root, "run", a.dropinRunCommand(), a.dropinEnvCommand())
 	addGroup(root, "use", a.sdpCommand())
 	addGroup(root, "mpi", a.mpirunCommand())
 	root.AddCommand(a.versionCommand())

@@ -14,12 +14,14 @@ import (
 var groups = []*cobra.Group{
 	{ID: "look", Title: "Inspect this machine and running processes:"},
 	{ID: "test", Title: "Test against softrnic or the original program of this name:"},
+	{ID: "run", Title: "Run unmodified programs of libibverbs and librdmacm:"},
 	{ID: "use", Title: "Sockets:"},
 	{ID: "mpi", Title: "Run MPI:"},
 }
 
 const rootExample = `  softrnic doctor                                  # check this machine
   softrnic perf write_bw & sleep 1; softrnic perf write_bw localhost
+  softrnic run -- ibv_devinfo                      # an unmodified program of libibverbs
   SOFTRNIC_DEBUG=auto ./program & softrnic stat    # show its counters`
 
 // addGroup adds commands to a group of the root command.
@@ -36,7 +38,7 @@ var commandsWithoutDevice = []string{"stat", "history", "capture", "version", "c
 
 // commandsWithoutJSON are the commands with the output of another program. They refuse --json with
 // the reason.
-var commandsWithoutJSON = []string{"rping", "ucmatose", "udaddy", "cat", "mpirun", "completion", "help"}
+var commandsWithoutJSON = []string{"rping", "ucmatose", "udaddy", "cat", "mpirun", "run", "env", "completion", "help"}
 
 // opensDevice reports whether c or one of its subcommands may open a device.
 func opensDevice(c *cobra.Command) bool { return !isWithin(c, commandsWithoutDevice) }

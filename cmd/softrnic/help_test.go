@@ -65,7 +65,7 @@ func TestGlobalFlags(t *testing.T) {
 		"": "addr impair json", "devinfo": "addr impair json", "doctor": "addr impair json", "stat": "json", "history": "json",
 		"stat history": "json", "capture": "json", "version": "json", "pingpong rc": "addr impair json", "perf send_bw": "addr impair json",
 		"rping": "addr impair", "ucmatose": "addr impair", "udaddy": "addr impair", "sdp cat": "addr impair", "sdp proxy": "addr impair json",
-		"mpirun": "addr impair",
+		"mpirun": "addr impair", "run": "addr impair", "env": "addr impair",
 	} {
 		_, help, _ := run(t, newApp(nil, nil), words+" --help")
 		for _, name := range []string{"addr", "impair", "json"} {

@@ -32,7 +32,13 @@ type Variable struct {
 var Variables = []Variable{
 	{"SOFTRNIC_ACP_NET", "rc, ud", "transport of ACP"},
 	{"SOFTRNIC_ADDR", "addresses, ranges of ports and prefixes", "addresses of a device"},
+	{"SOFTRNIC_CAPTURE", "a file name", "capture of the devices of an unmodified program"},
 	{"SOFTRNIC_DEBUG", "auto, or an address", "debug endpoint of a device"},
+	{"SOFTRNIC_DEVICES", "1 to 64", "number of devices of an unmodified program"},
+	{"SOFTRNIC_DROPIN", "off", "off: an unmodified program uses the installed RDMA libraries"},
+	{"SOFTRNIC_DROPIN_DIR", "a directory", "libraries for unmodified programs"},
+	{"SOFTRNIC_ENGINE", "a file", "engine of the preloaded library"},
+	{"SOFTRNIC_EXPLAIN", "1", "explain failed completions of an unmodified program on standard error"},
 	{"SOFTRNIC_ICM", "off, or entries and a penalty, such as 32,1us", "cache of contexts of hardware adapters"},
 	{"SOFTRNIC_IMPAIR", "faults, such as loss 1% delay 2ms", "fault injection"},
 	{"SOFTRNIC_LINK", "nogso, nogro, nommsg, portable", "parts of the fast path that are off"},

@@ -1,0 +1,44 @@
+package dropin
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Names of the libraries that dropin/build.sh builds.
+const (
+	preloadName = "libsoftrnic-preload.so"
+	engineName  = "libsoftrnic-engine.so"
+)
+
+// rdmaLibraries are the libraries of rdma-core with the functions that the preloaded library
+// defines. A stand-in for each is in a directory of its own.
+var rdmaLibraries = []string{"libibverbs.so.1", "librdmacm.so.1"}
+
+// Libraries is a directory with the drop-in libraries.
+type Libraries struct{ Dir string }
+
+// Preload returns the path of the library for LD_PRELOAD.
+func (l Libraries) Preload() string { return filepath.Join(l.Dir, preloadName) }
+
+// Engine returns the path of the library with the adapter.
+func (l Libraries) Engine() string { return filepath.Join(l.Dir, engineName) }
+
+// standInDir returns the directory of the stand-in for a library of rdma-core, for
+// LD_LIBRARY_PATH.
+func (l Libraries) standInDir(name string) string { return filepath.Join(l.Dir, "standin", name+".d") }
+
+// complete returns an error that names the first missing file.
+func (l Libraries) complete() error {
+	files := []string{l.Preload(), l.Engine()}
+	for _, name := range rdmaLibraries {
+		files = append(files, filepath.Join(l.standInDir(name), name))
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+			return fmt.Errorf("drop-in libraries: %s: no such file", file)
+		}
+	}
+	return nil
+}
