@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,19 +43,33 @@ static void report(const char *object, const char *cause)
 		return;
 }
 
-/* engine_path stores the path of the engine: SOFTRNIC_ENGINE, or the file beside the preloaded library. */
-static void engine_path(char *path, size_t size)
+int softrnic_is_off(void)
 {
-	const char *given = secure_getenv("SOFTRNIC_ENGINE");
-	if (given && *given) {
-		snprintf(path, size, "%s", given);
-		return;
-	}
+	const char *mode = secure_getenv("SOFTRNIC_DROPIN");
+	return mode && strcmp(mode, "off") == 0;
+}
+
+int softrnic_beside(char *path, size_t size, const char *format, const char *name)
+{
 	Dl_info self;
 	const char *file = dladdr(names, &self) && self.dli_fname ? self.dli_fname : "";
 	const char *slash = strrchr(file, '/');
 	int length = slash ? (int)(slash + 1 - file) : 0;
-	snprintf(path, size, "%.*s%s" ENGINE, length, file, STANDIN ? "../../" : "");
+	int dir = snprintf(path, size, "%.*s%s", length, file, STANDIN ? "../../" : "");
+	if (dir < 0 || (size_t)dir >= size)
+		return -1;
+	int rest = snprintf(path + dir, size - dir, format, name, name);
+	return rest < 0 || (size_t)rest >= size - dir ? -1 : 0;
+}
+
+/* open_engine opens SOFTRNIC_ENGINE, or the file beside the preloaded library. */
+static void *open_engine(void)
+{
+	const char *given = secure_getenv("SOFTRNIC_ENGINE");
+	char path[PATH_MAX];
+	if (!given || !*given)
+		given = softrnic_beside(path, sizeof path, "%s", ENGINE) == 0 ? path : ENGINE;
+	return dlopen(given, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
 /* Without a lock: a child of fork would wait forever for one that another thread of its parent held. Threads that come
@@ -64,18 +79,11 @@ void *softrnic_engine(void)
 	void *handle = atomic_load_explicit(&engine, memory_order_acquire);
 	if (handle)
 		return handle == &none ? NULL : handle;
-	const char *mode = secure_getenv("SOFTRNIC_DROPIN");
-	char path[4096];
 	const char *cause = NULL;
-	if (mode && strcmp(mode, "off") == 0) {
+	handle = softrnic_is_off() ? &none : open_engine();
+	if (!handle) {
+		cause = dlerror();
 		handle = &none;
-	} else {
-		engine_path(path, sizeof path);
-		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-		if (!handle) {
-			cause = dlerror();
-			handle = &none;
-		}
 	}
 	void *before = NULL;
 	if (!atomic_compare_exchange_strong(&engine, &before, handle))

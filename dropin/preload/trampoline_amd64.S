@@ -75,4 +75,30 @@ resolve_and_jump:
 #define FUNCTION(name) trampoline name
 #include "symbols.inc"
 
+#if !STANDIN
+	/* dlopen jumps to the function that softrnic_dlopen selects for the file. */
+	.globl	dlopen
+	.type	dlopen, @function
+	.p2align 4
+dlopen:
+	.cfi_startproc
+	endbr64
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	softrnic_dlopen
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	jmp	*%rax
+	.cfi_endproc
+	.size	dlopen, . - dlopen
+#endif
+
 	.section .note.GNU-stack, "", @progbits

@@ -62,4 +62,30 @@ resolve_and_jump:
 #define FUNCTION(name) trampoline name
 #include "symbols.inc"
 
+#if !STANDIN
+	/* dlopen jumps to the function that softrnic_dlopen selects for the file. */
+	.globl	dlopen
+	.type	dlopen, %function
+	.p2align 4
+dlopen:
+	.cfi_startproc
+	hint	#34 /* bti c */
+	stp	x29, x30, [sp, #-32]!
+	.cfi_def_cfa_offset 32
+	.cfi_offset x29, -32
+	.cfi_offset x30, -24
+	mov	x29, sp
+	stp	x0, x1, [sp, #16]
+	bl	softrnic_dlopen
+	mov	x16, x0
+	ldp	x0, x1, [sp, #16]
+	ldp	x29, x30, [sp], #32
+	.cfi_def_cfa_offset 0
+	.cfi_restore x29
+	.cfi_restore x30
+	br	x16
+	.cfi_endproc
+	.size	dlopen, . - dlopen
+#endif
+
 	.section .note.GNU-stack, "", %progbits

@@ -1,4 +1,6 @@
-/* Calls through trampolines: arguments, errno, threads and fork. The first argument selects the case. */
+/* Calls through trampolines: arguments, errno, threads, dlopen and fork. The first argument selects the case. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -39,6 +41,24 @@ static int run_threads(void)
 	return wrong;
 }
 
+/* open_library returns a function of a library that it opens, as NCCL does. */
+static void *open_library(const char *library, const char *function, const char *version)
+{
+	void *handle = dlopen(library, RTLD_NOW);
+	if (!handle)
+		printf("%s\n", dlerror());
+	return handle ? dlvsym(handle, function, version) : NULL;
+}
+
+static int call_opened(void)
+{
+	void *(*alloc_pd)(void *) = (void *(*)(void *))open_library("libibverbs.so.1", "ibv_alloc_pd", "IBVERBS_1.1");
+	int (*file)(int, int, ...) = (int (*)(int, int, ...))open_library("librdmacm.so.1", "rfcntl", "RDMACM_1.0");
+	if (!alloc_pd || !file || dlopen("libibverbs.so.77", RTLD_NOW) || !dlopen(NULL, RTLD_NOW))
+		return -1;
+	return alloc_pd((void *)41) == (void *)42 ? file(1, 2, 0., 0., 0., 0., 0., 0., 0., 0., 0., 1.) : -2;
+}
+
 static int call_in_child(void)
 {
 	pid_t child = fork();
@@ -67,6 +87,8 @@ int main(int argc, char **argv)
 		printf("%d\n", run_threads());
 	} else if (strcmp(name, "fork") == 0) {
 		printf("%d\n", call_in_child());
+	} else if (strcmp(name, "opened") == 0) {
+		printf("%d\n", call_opened());
 	} else if (strcmp(name, "missing") == 0) {
 		printf("%d\n", rdma_listen(NULL, 1));
 	} else if (strcmp(name, "strings") == 0) {
