@@ -106,7 +106,7 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
 	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")
 	root.AddGroup(groups...)
-	addGroup(root, "look", a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.historyCommand(), a.captureCommand())
+	addGroup(root, "look", a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.topCommand(), a.historyCommand(), a.captureCommand())
 	addGroup(root, "test", a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.ucmatoseCommand(), a.udaddyCommand())
 	addGroup(root, "run", a.dropinRunCommand(), a.dropinEnvCommand())
 	addGroup(root, "use", a.sdpCommand())

@@ -36,7 +36,7 @@ func (a *app) captureCommand() *cobra.Command {
 		Args: func(c *cobra.Command, args []string) error { return withTargetHint(args, noArgs(c, args)) },
 		RunE: func(c *cobra.Command, _ []string) error { return a.runCapture(c.Context(), f) },
 	}
-	c.Flags().StringVar(&f.of, "of", "", "the process, device or endpoint: 4711, softrnic0, 4711/softrnic0, unix:/path")
+	c.Flags().StringVar(&f.of, "of", "", "the process, program, device or endpoint: 4711, ib_write_bw, softrnic0, 4711/softrnic0, unix:/path")
 	c.Flags().StringVarP(&f.file, "write", "w", "", "the `file`, which the process creates or overwrites; - is stdout")
 	c.Flags().DurationVar(&f.time, "for", 0, "stop after this time, for example 10s")
 	return c

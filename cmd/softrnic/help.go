@@ -34,7 +34,7 @@ func addGroup(root *cobra.Command, id string, list ...*cobra.Command) {
 
 // commandsWithoutDevice are the commands that open no device: --addr and --impair have no effect
 // there.
-var commandsWithoutDevice = []string{"stat", "history", "capture", "version", "completion", "help"}
+var commandsWithoutDevice = []string{"stat", "top", "history", "capture", "version", "completion", "help"}
 
 // commandsWithoutJSON are the commands with the output of another program. They refuse --json with
 // the reason.

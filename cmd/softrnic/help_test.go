@@ -62,7 +62,7 @@ func TestBadValues(t *testing.T) {
 func TestGlobalFlags(t *testing.T) {
 	quiet(t)
 	for words, want := range map[string]string{
-		"": "addr impair json", "devinfo": "addr impair json", "doctor": "addr impair json", "stat": "json", "history": "json",
+		"": "addr impair json", "devinfo": "addr impair json", "doctor": "addr impair json", "stat": "json", "top": "json", "history": "json",
 		"stat history": "json", "capture": "json", "version": "json", "pingpong rc": "addr impair json", "perf send_bw": "addr impair json",
 		"rping": "addr impair", "ucmatose": "addr impair", "udaddy": "addr impair", "sdp cat": "addr impair", "sdp proxy": "addr impair json",
 		"mpirun": "addr impair", "run": "addr impair", "env": "addr impair",

@@ -39,14 +39,15 @@ type runFlags struct {
 
 // deviceFlags adds the flags of the devices of a program.
 func (o *runFlags) deviceFlags(f *pflag.FlagSet) {
-	f.Var((*deviceCount)(&o.settings.Devices), "devices", "`number` of devices, 1 to 64 (default 1, env "+dropin.EnvDevices+")")
-	f.StringVar(&o.settings.Capture, "capture", "", "write the packets of each process to this `file` in pcapng format; %p in the name is the process number")
+	f.Var((*deviceCount)(&o.settings.Devices), "devices", "`number` of devices, 1 to 16 (default 1, env "+dropin.EnvDevices+")")
+	f.StringVar(&o.settings.Capture, "capture", "", "write the packets to this `file` in pcapng format; other devices and processes that run\n"+
+		"at the same time append their process and device number to the name (env "+dropin.EnvCapture+")")
 	f.BoolVar(&o.settings.Explain, "explain", false, "print the reason of each failed completion to stderr (env "+dropin.EnvExplain+"=1)")
 	f.StringVar(&o.libraries, "libraries", "", "`directory` of the drop-in libraries (env "+dropin.EnvDir+")")
 }
 
 // maxDevices is the maximum number of devices of a program.
-const maxDevices = 64
+const maxDevices = 16
 
 // A deviceCount is the flag value of a number of devices.
 type deviceCount int

@@ -43,7 +43,7 @@ func (a *app) statCommand() *cobra.Command {
 
 // targetFlags adds the flags of commands that inspect processes.
 func targetFlags(c *cobra.Command, of, qp *string) {
-	c.Flags().StringVar(of, "of", "", "one process, device or endpoint: 4711, softrnic0, 4711/softrnic0, unix:/path, 127.0.0.1:9479")
+	c.Flags().StringVar(of, "of", "", "one process, program, device or endpoint: 4711, ib_write_bw, softrnic0, 4711/softrnic0, unix:/path, 127.0.0.1:9479")
 	c.Flags().StringVar(qp, "qp", "", "one queue pair by its number, such as 17 or 0x11")
 }
 

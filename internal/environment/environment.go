@@ -34,7 +34,7 @@ var Variables = []Variable{
 	{"SOFTRNIC_ADDR", "addresses, ranges of ports and prefixes", "addresses of a device"},
 	{"SOFTRNIC_CAPTURE", "a file name", "capture of the devices of an unmodified program"},
 	{"SOFTRNIC_DEBUG", "auto, or an address", "debug endpoint of a device"},
-	{"SOFTRNIC_DEVICES", "1 to 64", "number of devices of an unmodified program"},
+	{"SOFTRNIC_DEVICES", "1 to 16", "number of devices of an unmodified program"},
 	{"SOFTRNIC_DROPIN", "off", "off: an unmodified program uses the installed RDMA libraries"},
 	{"SOFTRNIC_DROPIN_DIR", "a directory", "libraries for unmodified programs"},
 	{"SOFTRNIC_ENGINE", "a file", "engine of the preloaded library"},
@@ -63,6 +63,7 @@ var Variables = []Variable{
 	{"SOFTRNIC_PMI_SECRET", "text", "secret for a process manager at PMI_PORT, set by mpirun"},
 	{"SOFTRNIC_SEED", "a number", "seed of a randomized test"},
 	{"SOFTRNIC_SEEDS", "a number", "number of seeds of randomized tests"},
+	{"SOFTRNIC_TRACE", "1", "print failed calls of an unmodified program on standard error"},
 }
 
 // isKnown reports whether Variables contains name.

@@ -81,8 +81,8 @@ func processExists(pid int) bool {
 }
 
 // Find returns the devices that match target: a process number, the name of a
-// device, both as in 4711/softrnic0, or an endpoint such as unix:/path or
-// 127.0.0.1:9479. Without an error the result is not empty.
+// program or device, number and device as in 4711/softrnic0, or an endpoint such
+// as unix:/path or 127.0.0.1:9479. Without an error the result is not empty.
 func Find(ctx context.Context, target string) ([]Peer, error) {
 	if strings.Contains(target, ":") {
 		c, err := NewClient(target)
@@ -117,7 +117,7 @@ func (p *Peer) matches(target string) bool {
 	case err == nil && pid == p.PID:
 		return true
 	}
-	return target == p.Report.Device.Name
+	return target == p.Report.Device.Name || target == p.Report.Process.Command
 }
 
 // notFoundError returns the error for a target without a match, with advice.
