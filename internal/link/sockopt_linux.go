@@ -12,24 +12,32 @@ import (
 // kernel tells which packets drew ICMP errors, and does not hide that a queue of
 // the interface was full (ENOBUFS).
 func requiredOptions(v6, noTOS bool) []socketOption {
-	wantTOS := 1
-	if noTOS {
-		wantTOS = 0
-	}
 	if v6 {
 		return []socketOption{
 			dontFragmentOption(v6),
 			{"IPV6_RECVERR", unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 1},
 			{"IPV6_V6ONLY", unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
-			{"IPV6_RECVTCLASS", unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, wantTOS},
+			receiveTOSOption(v6, noTOS),
 			{"UDP_NO_CHECK6_RX", unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1},
 		}
 	}
 	return []socketOption{
 		dontFragmentOption(v6),
 		{"IP_RECVERR", unix.IPPROTO_IP, unix.IP_RECVERR, 1},
-		{"IP_RECVTOS", unix.IPPROTO_IP, unix.IP_RECVTOS, wantTOS},
+		receiveTOSOption(v6, noTOS),
 	}
+}
+
+// receiveTOSOption returns the option that makes received datagrams show their traffic class.
+func receiveTOSOption(v6, noTOS bool) socketOption {
+	wantTOS := 1
+	if noTOS {
+		wantTOS = 0
+	}
+	if v6 {
+		return socketOption{"IPV6_RECVTCLASS", unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, wantTOS}
+	}
+	return socketOption{"IP_RECVTOS", unix.IPPROTO_IP, unix.IP_RECVTOS, wantTOS}
 }
 
 func setRequiredOptions(fd int, v6 bool, tos uint8, noTOS bool) error {
@@ -90,10 +98,14 @@ func hasGSO(fd int) bool {
 	return err == nil
 }
 
-// enableGRO enables the receipt of merged datagrams (Linux 5.0) and reports
-// success.
-func enableGRO(fd int) bool {
-	return unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
+// setGRO switches the receipt of merged datagrams (Linux 5.0) on or off and reports whether
+// it is on.
+func setGRO(fd int, on bool) bool {
+	value := 0
+	if on {
+		value = 1
+	}
+	return unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, value) == nil && on
 }
 
 // setBuffers sets the sizes of the socket's buffers, preferably by the options

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -14,7 +15,8 @@ import (
 // waits.
 type udp struct {
 	closeGuard
-	fd int
+	fd     int
+	shared bool // other processes hold the socket, see Adopt
 
 	local netip.AddrPort
 	caps  Caps        // as opened, except the two that may be switched off later:
@@ -37,43 +39,55 @@ func openFast(o Options) (Conn, error) {
 	return c, nil
 }
 
-func openUDP(o Options) (c *udp, err error) {
-	v6 := o.Addr.Addr().Is6()
+func openUDP(o Options) (*udp, error) {
+	fd, err := openSocket(o.Addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &udp{fd: fd}
+	if err := c.configure(o); err != nil {
+		c.release()
+		return nil, err
+	}
+	return c, nil
+}
+
+// openSocket opens a socket for an address, without binding it.
+func openSocket(addr netip.AddrPort) (int, error) {
 	family := unix.AF_INET
-	if v6 {
+	if addr.Addr().Is6() {
 		family = unix.AF_INET6
 	}
 	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, bindError(o.Addr, os.NewSyscallError("socket", err))
+		return -1, bindError(addr, os.NewSyscallError("socket", err))
 	}
-	c = &udp{fd: fd}
-	c.closeGuard.init()
-	opened := c // a failing return clears c
-	defer func() {
-		if err != nil {
-			opened.release()
-		}
-	}()
-	if err := c.waiter.openFDs(fd); err != nil {
-		return nil, fmt.Errorf("link: %w", err)
-	}
+	return fd, nil
+}
 
+// configure sets the options of the socket, and binds it unless it is shared.
+func (c *udp) configure(o Options) error {
+	v6 := o.Addr.Addr().Is6()
+	fd := c.fd
+	c.closeGuard.init()
+	if err := c.waiter.openFDs(fd); err != nil {
+		return fmt.Errorf("link: %w", err)
+	}
 	if o.reusePort {
 		if err := reusePort(fd); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := o.membership.apply(fd); err != nil {
-		return nil, err
+		return err
 	}
-	if err := setRequiredOptions(fd, v6, o.TOS, o.NoTOS); err != nil {
-		return nil, err
+	if err := c.setOptions(o); err != nil {
+		return err
 	}
 	c.gso.Store(!o.NoGSO && hasGSO(fd))
 	c.mmsg.Store(!o.NoMMsg)
 	c.caps = Caps{
-		GRO:  !o.NoGRO && enableGRO(fd),
+		GRO:  setGRO(fd, !o.NoGRO),
 		Name: "udp-linux",
 	}
 	c.caps.setInterface(o.Addr.Addr())
@@ -81,10 +95,16 @@ func openUDP(o Options) (c *udp, err error) {
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) // a counter: do without if need be
 	limit := unix.NsecToTimeval(int64(maxSendBlock))
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit); err != nil {
-		return nil, fmt.Errorf("link: %w", os.NewSyscallError("setsockopt(SO_SNDTIMEO)", err))
+		return fmt.Errorf("link: %w", os.NewSyscallError("setsockopt(SO_SNDTIMEO)", err))
 	}
-	if err := c.bind(o.Addr); err != nil {
-		return nil, err
+	if !c.shared {
+		if err := bindSocket(fd, o.Addr, c.caps.Index); err != nil {
+			return err
+		}
+	}
+	var err error
+	if c.local, err = localAddr(fd); err != nil {
+		return err
 	}
 	if !v6 {
 		sendMulticastFrom(fd, c.caps.Index)
@@ -92,25 +112,37 @@ func openUDP(o Options) (c *udp, err error) {
 	c.tx.init(v6, o.TOS, setHops(fd, v6))
 	c.tx.scope = uint32(c.caps.Index)
 	c.rx.init()
-	return c, nil
+	return nil
 }
 
-func (c *udp) bind(addr netip.AddrPort) error {
+// setOptions sets the required options. A shared socket has all but two since it was bound.
+func (c *udp) setOptions(o Options) error {
+	v6 := o.Addr.Addr().Is6()
+	if !c.shared {
+		return setRequiredOptions(c.fd, v6, o.TOS, o.NoTOS)
+	}
+	level, option := tosOption(v6)
+	return errors.Join(
+		socketOption{"traffic class", level, option, int(o.TOS)}.apply(uintptr(c.fd)),
+		receiveTOSOption(v6, o.NoTOS).apply(uintptr(c.fd)))
+}
+
+// bindSocket binds a socket. The index is that of the interface of a link-local address.
+func bindSocket(fd int, addr netip.AddrPort, index int) error {
 	var err error
 	if addr.Addr().Is4() {
-		err = unix.Bind(c.fd, &unix.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())})
+		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())})
 	} else {
 		sa := &unix.SockaddrInet6{Addr: addr.Addr().As16(), Port: int(addr.Port())}
 		if addr.Addr().Zone() != "" {
-			sa.ZoneId = uint32(c.caps.Index)
+			sa.ZoneId = uint32(index)
 		}
-		err = unix.Bind(c.fd, sa)
+		err = unix.Bind(fd, sa)
 	}
 	if err != nil {
 		return bindError(addr, os.NewSyscallError("bind", err))
 	}
-	c.local, err = localAddr(c.fd)
-	return err
+	return nil
 }
 
 // LocalAddr implements Conn.
@@ -135,9 +167,12 @@ func (c *udp) Close() error {
 }
 
 // interrupt ends blocked sends and waits. On a UDP socket shutdown reports
-// ENOTCONN and works all the same: sends fail, polls see a hang-up.
+// ENOTCONN and works all the same: sends fail, polls see a hang-up. A shared socket
+// would stay so for its next holder; there a blocked send ends after maxSendBlock.
 func (c *udp) interrupt() {
-	unix.Shutdown(c.fd, unix.SHUT_RDWR)
+	if !c.shared {
+		unix.Shutdown(c.fd, unix.SHUT_RDWR)
+	}
 	c.set.Interrupt()
 }
 
