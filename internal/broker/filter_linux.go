@@ -1,0 +1,101 @@
+package broker
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/softrnic/softrnic/wire"
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// Offsets in a packet, from the BTH.
+const (
+	qpnOffset     = 4                          // word with the destination QPN in the low 24 bits
+	madOffset     = wire.BTHLen + wire.DETHLen // of a datagram to QP 1
+	classOffset   = madOffset + 1              // management class
+	attrOffset    = madOffset + 16             // type of a CM message
+	bodyOffset    = madOffset + mad.HeaderLen  // of a CM message
+	ownIDOffset   = bodyOffset + 4             // the receiver's communication ID, but in requests
+	sidrIDOffset  = bodyOffset                 // the receiver's request ID in a SIDR_REP
+	serviceOffset = bodyOffset + 8             // service ID in a REQ and SIDR_REQ, 8 bytes
+	classCM       = 7
+)
+
+// attachFilter makes the kernel select sockets by the table. The program of a group is replaced
+// at once for all packets.
+func attachFilter(fd int, t *table) error {
+	program := buildFilter(t.services(), t.managerSlot())
+	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF, &prog); err != nil {
+		return fmt.Errorf("program of %d instructions: %w", len(program), os.NewSyscallError("setsockopt SO_ATTACH_REUSEPORT_CBPF", err))
+	}
+	return nil
+}
+
+// buildFilter returns a program that sees the UDP payload and returns the slot. Datagrams to
+// QP 1 without an own slot go to slot other. A load beyond the packet ends the program with
+// slot 0.
+func buildFilter(services [Slots][]uint32, other int) []unix.SockFilter {
+	p := []unix.SockFilter{
+		loadField(unix.BPF_W, qpnOffset),
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: wire.QPNMask},
+		jumpEqual(wire.QPNGSI, 2, 0),
+		{Code: unix.BPF_ALU | unix.BPF_RSH | unix.BPF_K, K: qpnShift},
+		{Code: unix.BPF_RET | unix.BPF_A},
+
+		loadField(unix.BPF_B, classOffset),
+		jumpEqual(classCM, 1, 0),
+		returnSlot(other),
+		loadField(unix.BPF_H, attrOffset),
+		jumpEqual(uint32(mad.AttrREQ), 7, 0),
+		jumpEqual(uint32(mad.AttrSIDRReq), 6, 0),
+		jumpEqual(uint32(mad.AttrSIDRRep), 2, 0),
+		loadField(unix.BPF_W, ownIDOffset),
+		{Code: unix.BPF_JMP | unix.BPF_JA, K: 1},
+		loadField(unix.BPF_W, sidrIDOffset),
+		{Code: unix.BPF_ALU | unix.BPF_RSH | unix.BPF_K, K: idShift},
+		{Code: unix.BPF_RET | unix.BPF_A},
+
+		loadField(unix.BPF_W, serviceOffset),
+		jumpEqual(0, 1, 0),
+		returnSlot(other),
+		loadField(unix.BPF_W, serviceOffset+4),
+	}
+	for slot, list := range services {
+		p = appendServices(p, list, slot)
+	}
+	return append(p, returnSlot(other))
+}
+
+// maxJump is the longest conditional jump.
+const maxJump = 255
+
+// appendServices appends the instructions that return the slot if A is one of the services.
+func appendServices(p []unix.SockFilter, services []uint32, slot int) []unix.SockFilter {
+	for len(services) > 0 {
+		n := min(len(services), maxJump)
+		for i, s := range services[:n-1] {
+			p = append(p, jumpEqual(s, uint8(n-1-i), 0))
+		}
+		p = append(p, jumpEqual(services[n-1], 0, 1), returnSlot(slot))
+		services = services[n:]
+	}
+	return p
+}
+
+// loadField returns the instruction that loads a big-endian word, half-word or byte.
+func loadField(size, offset int) unix.SockFilter {
+	return unix.SockFilter{Code: uint16(unix.BPF_LD | size | unix.BPF_ABS), K: uint32(offset)}
+}
+
+// jumpEqual returns the instruction that skips yes instructions if A is k, or else no.
+func jumpEqual(k uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: k, Jt: yes, Jf: no}
+}
+
+// returnSlot returns the instruction that ends with a slot.
+func returnSlot(slot int) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: uint32(slot)}
+}

@@ -1,0 +1,102 @@
+package broker
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"time"
+)
+
+// watchAddress makes this process the broker, or watches the broker until it ends, in turn, until the
+// group is closed.
+func (g *group) watchAddress() {
+	for !g.isClosed() {
+		l, err := g.listenName(brokerName)
+		switch {
+		case err == nil:
+			g.serveName(l, g.sweepSlots)
+			g.sweepSlots() // the last broker may have missed processes, and has ended itself
+			<-g.done
+			l.Close()
+			return
+		case errors.Is(err, syscall.EADDRINUSE):
+			g.watchBroker()
+		}
+		g.pause(time.Millisecond)
+	}
+}
+
+// watchBroker returns when the connection to the broker has ended.
+func (g *group) watchBroker() {
+	c, err := g.dialName(brokerName)
+	if err != nil || !g.trackConn(c) {
+		return
+	}
+	defer g.untrackConn(c)
+	if _, err := c.Write([]byte{requestWatch, protocolVersion}); err == nil {
+		_, _ = c.Read(make([]byte, 1)) // until the broker ends
+	}
+}
+
+// sweepSlots frees the slots of processes that have ended.
+func (g *group) sweepSlots() {
+	_ = g.update(func(t *table) error { // the next sweep, or the next owner of a slot, does the rest
+		for slot := 1; slot < Slots; slot++ {
+			if t.isUsed(slot) && !g.isAlive(slot) {
+				g.releaseSlot(t, slot)
+			}
+		}
+		return nil
+	})
+}
+
+// isAlive reports whether a process holds a slot.
+func (g *group) isAlive(slot int) bool {
+	c, err := g.dialName(slot)
+	if err == nil {
+		c.Close()
+	}
+	return !errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// pause waits for some time, and reports whether the group is still open.
+func (g *group) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-g.done:
+		return false
+	}
+}
+
+func (g *group) isClosed() bool {
+	select {
+	case <-g.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// trackConn registers a connection to be closed with the group. It closes the connection and
+// returns false if the group is closed.
+func (g *group) trackConn(c *net.UnixConn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.isClosed() {
+		c.Close()
+		return false
+	}
+	g.conns[c] = struct{}{}
+	return true
+}
+
+// untrackConn closes a connection.
+func (g *group) untrackConn(c *net.UnixConn) {
+	g.mu.Lock()
+	delete(g.conns, c)
+	g.mu.Unlock()
+	c.Close()
+}
