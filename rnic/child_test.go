@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -24,19 +25,20 @@ const childEnv = "SOFTRNIC_TEST_CHILD"
 // childOptions are the Options sent to a child.
 type childOptions struct {
 	Addr                           netip.AddrPort
-	AnyPort                        bool
+	AnyPort, Share                 bool
 	NoGSO, NoGRO, NoMMsg, Portable bool
 	RecvBuffer, SendBuffer         int
 	Impair                         string
 }
 
 func (o childOptions) options() Options {
-	return Options{Addr: o.Addr, AnyPort: o.AnyPort, NoGSO: o.NoGSO, NoGRO: o.NoGRO, NoMMsg: o.NoMMsg, Portable: o.Portable,
+	return Options{Addr: o.Addr, AnyPort: o.AnyPort, Share: o.Share, NoGSO: o.NoGSO, NoGRO: o.NoGRO, NoMMsg: o.NoMMsg, Portable: o.Portable,
 		RecvBuffer: o.RecvBuffer, SendBuffer: o.SendBuffer, Impair: o.Impair}
 }
 
 // order is an order to a child: "open" a device, "connect" its queue pair, "fill" memory, return
-// its "sum", post a "recv", "send" or "write", or poll a "completion".
+// its "sum", post a "recv", "send" or "write", or poll a "completion". "setuid" changes the user to
+// N, and "refusal" returns the error of opening a device.
 type order struct {
 	Do      string
 	Options childOptions
@@ -60,7 +62,12 @@ type answer struct {
 	Addr     netip.AddrPort
 	Sum      string
 	WC       verbs.WC
+	Refusal  string
+	Denied   bool
 }
+
+// setUser changes the user of this process. It is for Linux only.
+var setUser func(uid int) error
 
 func childMain() {
 	if os.Getenv(childEnv) == "" {
@@ -93,6 +100,12 @@ func (e *end) execute(o *order, a *answer) (err error) {
 	switch o.Do {
 	case "open":
 		return e.childOpen(o, a)
+	case "setuid":
+		return setUser(o.N)
+	case "refusal":
+		_, err := Open(o.Options.options())
+		a.Refusal = fmt.Sprint(err)
+		a.Denied = errors.Is(err, os.ErrPermission)
 	case "connect":
 		local, err := verbs.LocalEndpoint(e.dev, e.qp, 0xfffff0)
 		if err != nil {
@@ -179,6 +192,14 @@ type child struct {
 // newChild starts a child that opens a device.
 func newChild(t testing.TB, o childOptions, typ verbs.QPType) *child {
 	t.Helper()
+	c := startChild(t)
+	c.answer = c.do(order{Do: "open", Options: o, Type: typ})
+	return c
+}
+
+// startChild starts a child without a device.
+func startChild(t testing.TB) *child {
+	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	c := &child{t: t, cmd: exec.Command(self)}
@@ -194,7 +215,6 @@ func newChild(t testing.TB, o childOptions, typ verbs.QPType) *child {
 		in.Close()
 		c.cmd.Wait()
 	})
-	c.answer = c.do(order{Do: "open", Options: o, Type: typ})
 	return c
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/broker"
 	"github.com/softrnic/softrnic/internal/ifwatch"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/capture"
@@ -62,6 +63,7 @@ type deviceNetwork struct {
 	port   port
 	groups groupTable
 	paths  pathCache
+	member *broker.Member // slot of a shared address, or nil
 }
 
 // The deviceReports are the events, counters and captures of a device, and its debug
@@ -96,15 +98,13 @@ func Open(o Options) (*Device, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	conns, err := o.openSockets()
+	conns, member, err := o.openSockets()
 	if err != nil {
 		return nil, err
 	}
-	d := newDevice(o, conns)
+	d := newDevice(o, conns, member)
 	if err := d.wrapLinks(); err != nil {
-		for _, c := range conns {
-			c.Close()
-		}
+		closeLinks(conns, member)
 		heldAddrs.CompareAndDelete(d.addr, d.name)
 		return nil, &verbs.OpError{Op: "open device", Object: d.addr.String(), Err: err}
 	}
@@ -124,15 +124,17 @@ func Open(o Options) (*Device, error) {
 	return d, nil
 }
 
-func newDevice(o Options, conns []link.Conn) *Device {
+func newDevice(o Options, conns []link.Conn, member *broker.Member) *Device {
 	d := &Device{
 		options: o, name: o.Name, log: o.Logger, addr: conns[0].LocalAddr(), caps: conns[0].Caps(),
 		deviceSources: deviceSources{clock: o.hooks.Clock, rand: o.hooks.Rand},
 		deviceLife:    deviceLife{ended: make(chan struct{})},
-		deviceObjects: deviceObjects{qps: newQPTable(), cqs: make(map[*completionQueue]struct{})},
+		deviceObjects: deviceObjects{cqs: make(map[*completionQueue]struct{})},
+		deviceNetwork: deviceNetwork{member: member},
 		deviceReports: deviceReports{events: newEventQueue()},
 	}
 	d.addr = d.caps.BoundAddr(d.addr)
+	d.qps = newQPTable(d.qpnRange())
 	if d.name == "" {
 		d.name = fmt.Sprintf("softrnic%d", deviceNumber.Add(1)-1)
 	}
@@ -145,6 +147,9 @@ func newDevice(o Options, conns []link.Conn) *Device {
 	d.keys = newKeyTable(d.random)
 	d.guid = uint64(d.random())<<32 | uint64(d.random())
 	d.attr = d.deviceAttr()
+	if member != nil {
+		d.attr.MaxQP = min(maxQP, d.qps.maxQPs())
+	}
 	d.quota = newQuotas(d.attr)
 	linkKnown := o.hooks.Conn == nil && d.caps.Index != 0
 	d.port.state.Store(&ifwatch.State{HasAddr: true, Up: !linkKnown || d.caps.Up, MTU: d.caps.MTU})

@@ -45,6 +45,7 @@ func (d *Device) close() error {
 			<-s.serviceDone
 		}
 	}
+	errs = append(errs, d.leaveAddress())
 	heldAddrs.CompareAndDelete(d.addr, d.name)
 	d.qps.forEach((*queuePair).moveToError)
 	d.notifyEnded()

@@ -29,6 +29,7 @@
 //
 //	SOFTRNIC_ADDR    the address to open, or several to choose from, see Options.Addrs: "192.0.2.1",
 //	                 "[2001:db8::1]:5000", "192.0.2.1:4791-4799", "127.0.0.0/8"
+//	SOFTRNIC_SHARE   1: share the address with other processes, see Options.Share
 //	SOFTRNIC_IMPAIR  faults to inject into the link, see Device.SetImpair: "loss 1% seed 7"
 //	SOFTRNIC_ICM     cache of contexts of hardware adapters: "32,1us", see ICM
 //	SOFTRNIC_LINK    accelerations to disable: a list of nogso, nogro, nommsg, portable

@@ -46,11 +46,17 @@ func newEnd(t testing.TB, o Options) *end { return newEndOf(t, o, verbs.RC) }
 
 func newEndOf(t testing.TB, o Options, typ verbs.QPType) *end {
 	t.Helper()
-	e := &end{}
-	var err error
-	e.dev, err = Open(o)
+	dev, err := Open(o)
 	require.NoError(t, err)
-	t.Cleanup(func() { e.dev.Close() })
+	return newEndOn(t, dev, typ)
+}
+
+// newEndOn returns an end with an open device, which the end of the test closes.
+func newEndOn(t testing.TB, dev *Device, typ verbs.QPType) *end {
+	t.Helper()
+	t.Cleanup(func() { dev.Close() })
+	e := &end{dev: dev}
+	var err error
 	e.pd, err = e.dev.AllocPD()
 	require.NoError(t, err)
 	e.cq = e.newCQ(t, 1024)

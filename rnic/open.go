@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/softrnic/softrnic/internal/broker"
 	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/internal/environment"
 	"github.com/softrnic/softrnic/internal/hostaddr"
@@ -27,6 +28,9 @@ func (o *Options) applyEnvironment() error {
 		if o.addrs, err = hostaddr.Parse(env); err != nil {
 			return optionError(EnvAddr, err)
 		}
+	}
+	if err := o.applyShareEnvironment(); err != nil {
+		return err
 	}
 	if env := os.Getenv(EnvImpair); env != "" && o.Impair == "" {
 		o.Impair = env
@@ -84,6 +88,9 @@ func (o *Options) validate() error {
 	case o.SendBuffer < link.SystemDefault || o.SendBuffer > maxBuffer:
 		return refuse("Options.SendBuffer: %d out of range [%d, %d]", o.SendBuffer, link.SystemDefault, maxBuffer)
 	}
+	if cause := o.checkShare(); cause != "" {
+		return refuse("Options.Share: %s", cause)
+	}
 	if o.Addrs != "" {
 		var err error
 		if o.addrs, err = hostaddr.Parse(o.Addrs); err != nil {
@@ -93,10 +100,11 @@ func (o *Options) validate() error {
 	return o.ICM.validate(&o.hooks)
 }
 
-// openSockets opens the sockets, one for each shard.
-func (o *Options) openSockets() ([]link.Conn, error) {
+// openSockets opens the sockets, one for each shard, and returns the slot of a shared
+// address.
+func (o *Options) openSockets() ([]link.Conn, *broker.Member, error) {
 	if o.hooks.Conn != nil {
-		return []link.Conn{o.hooks.Conn}, nil
+		return []link.Conn{o.hooks.Conn}, nil, nil
 	}
 	lo := link.Options{
 		NoGSO: o.NoGSO, NoGRO: o.NoGRO, NoMMsg: o.NoMMsg, Portable: o.Portable,
@@ -104,7 +112,7 @@ func (o *Options) openSockets() ([]link.Conn, error) {
 	}
 	candidates, err := o.candidates()
 	if err != nil {
-		return nil, &verbs.OpError{Op: "open device", Err: err}
+		return nil, nil, &verbs.OpError{Op: "open device", Err: err}
 	}
 	// An address of another host does not end the search, and an address of this
 	// host that is in use takes precedence as the error.
@@ -118,9 +126,9 @@ func (o *Options) openSockets() ([]link.Conn, error) {
 		}
 		lo.Addr = a
 		lo.NoTOS = a.Addr().IsLoopback() // loopback sets no ECN marks
-		conns, err := link.OpenGroup(lo, max(1, o.Shards))
+		conns, member, err := o.openCandidate(lo)
 		if err == nil {
-			return conns, nil
+			return conns, member, nil
 		}
 		notOurs := link.IsAddrNotLocal(err)
 		if failed == nil || !notOurs {
@@ -132,7 +140,7 @@ func (o *Options) openSockets() ([]link.Conn, error) {
 			break
 		}
 	}
-	return nil, o.openError(failedAt, failed)
+	return nil, nil, o.openError(failedAt, failed)
 }
 
 // openError explains why no address could be opened; at was the last one tried.

@@ -12,6 +12,7 @@ import (
 // Environment variables that add to Options.
 const (
 	EnvAddr   = "SOFTRNIC_ADDR"   // addresses to choose from, as in Options.Addrs: "192.0.2.1", "127.0.0.0/8"
+	envShare  = "SOFTRNIC_SHARE"  // 1: share the address with other processes, as Options.Share
 	EnvImpair = "SOFTRNIC_IMPAIR" // faults to inject, as Options.Impair
 	EnvLink   = link.EnvVar       // SOFTRNIC_LINK: accelerations to do without
 	EnvDebug  = "SOFTRNIC_DEBUG"  // debug endpoint, as Options.Debug: "auto"
@@ -47,6 +48,14 @@ type Options struct {
 	// AnyPort lets the system choose the port when Addr or Addrs have none: for
 	// programs that tell their peers the port, as an endpoint does.
 	AnyPort bool
+
+	// Share makes the device share its address, from Addr, Addrs or the environment,
+	// with devices of other processes of the same user that are opened with Share:
+	// up to 63, each with 2^18 queue pair numbers. Peers notice nothing; connection
+	// requests go to the device whose manager listens. It needs Linux. With 63 devices
+	// at the address, Open returns verbs.ErrLimit; if the devices are of another
+	// user, os.ErrPermission.
+	Share bool
 
 	// Name is the device's name; "softrnic" and a number unless given.
 	Name string

@@ -19,16 +19,23 @@ type qpTable struct {
 	started bool
 	block   uint32 // block of the number allocated last, once started
 	step    uint32 // distance to the next block; 0: not drawn yet
+
+	first, count uint32 // range of the numbers
 }
 
 var tombstoneQP = new(queuePair) // its number, 0, is never looked up
 
-func newQPTable() *qpTable {
-	t := &qpTable{}
+// newQPTable returns a table for count numbers from first on.
+func newQPTable(first, count uint32) *qpTable {
+	t := &qpTable{first: first, count: count}
 	slots := make([]atomic.Pointer[queuePair], initialTableSlots)
 	t.slots.Store(&slots)
 	return t
 }
+
+// maxQPs returns the number of queue pairs for which the range has numbers in any case: one
+// number may be that of multicasts, and the management queue pair has another one.
+func (t *qpTable) maxQPs() int { return int(t.count) - 1 }
 
 // lookup returns the queue pair with this number, or nil.
 func (t *qpTable) lookup(num uint32) *queuePair {
@@ -61,12 +68,12 @@ func (t *qpTable) insert(q *queuePair) bool {
 // queue pairs, 0xFFFFFF is multicast) and adds it. The number modulo the number
 // of shards, which is the same in all calls, is the index of q's shard.
 //
-// Numbers are spread over the whole range, with a random start and a random
+// Numbers are spread over the whole range of the table, with a random start and a random
 // step, and are reused only after all others: a late packet or completion of a
 // closed queue pair does not match another one.
 func (t *qpTable) allocateNumber(q *queuePair, shard, shards int, rand func() uint32) {
 	for {
-		q.num = t.nextBlock(uint32(shards), rand)*uint32(shards) + uint32(shard)
+		q.num = t.first + t.nextBlock(uint32(shards), rand)*uint32(shards) + uint32(shard)
 		if q.num >= 16 && q.num < wire.QPNMulticast && t.insert(q) {
 			return
 		}
@@ -77,11 +84,11 @@ func (t *qpTable) allocateNumber(q *queuePair, shard, shards int, rand func() ui
 func (t *qpTable) nextBlock(n uint32, rand func() uint32) uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	blocks := (wire.QPNMask + 1) / n
+	blocks := t.count / n
 	switch {
 	case !t.started:
 		t.started = true
-		t.block = (rand() & wire.QPNMask) / n % blocks
+		t.block = rand() % t.count / n % blocks
 		return t.block
 	case t.step == 0:
 		for t.step = rand() % blocks; !areCoprime(t.step, blocks); t.step = (t.step + 1) % blocks {

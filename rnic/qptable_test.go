@@ -14,7 +14,7 @@ import (
 // TestAllocateNumbers checks that numbers are spread, free, in their range, and of the right shard.
 func TestAllocateNumbers(t *testing.T) {
 	for _, shards := range []int{1, 3, 256} {
-		table := newQPTable()
+		table := newQPTable(0, wire.QPNMask+1)
 		random := newSource(uint64(shards))
 		seen := map[uint32]bool{}
 		var sum float64
@@ -37,7 +37,7 @@ func TestAllocateNumbers(t *testing.T) {
 // TestAllocateAvoidsReserved checks that reserved and used numbers are skipped.
 func TestAllocateAvoidsReserved(t *testing.T) {
 	draws := []uint32{0xfffffe, 1} // the start and the step
-	table := newQPTable()
+	table := newQPTable(0, wire.QPNMask+1)
 	next := func() (v uint32) { v, draws = draws[0], draws[1:]; return v }
 	require.True(t, table.insert(&queuePair{num: 17}))
 	var got []uint32
@@ -54,7 +54,7 @@ func TestAllocateAvoidsReserved(t *testing.T) {
 func TestNumbersAreQuarantined(t *testing.T) {
 	for _, shards := range []int{255, 256} {
 		for _, draw := range []uint32{0, 51, 1 << 12, 0xffffffff} {
-			table := newQPTable()
+			table := newQPTable(0, wire.QPNMask+1)
 			seen := make([]bool, wire.QPNMask+1)
 			for range (wire.QPNMask+1)/shards - 18 { // some are reserved
 				q := &queuePair{}
@@ -69,7 +69,7 @@ func TestNumbersAreQuarantined(t *testing.T) {
 
 func TestQPTableAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		table := newQPTable()
+		table := newQPTable(0, wire.QPNMask+1)
 		model := map[uint32]*queuePair{}
 		number := rapid.Uint32Range(1, 300) // collides in a small table
 		t.Repeat(map[string]func(*rapid.T){
@@ -104,7 +104,7 @@ func TestQPTableAgainstMap(t *testing.T) {
 // TestQPTableLookupBesideChanges checks that lookups, which are lock-free, find a queue pair while
 // the table changes.
 func TestQPTableLookupBesideChanges(t *testing.T) {
-	table := newQPTable()
+	table := newQPTable(0, wire.QPNMask+1)
 	stays := &queuePair{num: 1 << 20}
 	require.True(t, table.insert(stays))
 	var done atomic.Bool

@@ -39,6 +39,37 @@ type RefusalReporter interface {
 	OnRefusal(f func(*verbs.RefusedError))
 }
 
+// An AddressSharer is a device that may share its address with other devices.
+type AddressSharer interface {
+	// SharedServices returns the services of the address, or nil if the device has it alone.
+	SharedServices() Services
+}
+
+// Services distribute requests for connections among the devices of one address.
+type Services interface {
+	// IDPrefix returns the bits that begin the communication IDs of this device, in the upper
+	// bits of prefix, and their number. Messages that refer to other IDs go to other devices.
+	IDPrefix() (prefix uint32, bits int)
+
+	// AddManager records that the device has a connection manager, which may get requests for
+	// services that no device has registered; RemoveManager undoes it.
+	AddManager() error
+	RemoveManager()
+
+	// Register makes requests for a service go to this device, and Unregister undoes it. ok is
+	// false if another device has registered the service.
+	Register(service uint64) (ok bool, err error)
+	Unregister(service uint64)
+}
+
+// SharedServices returns the services of the address of dev if dev shares it, or else nil.
+func SharedServices(dev any) Services {
+	if s, ok := dev.(AddressSharer); ok {
+		return s.SharedServices()
+	}
+	return nil
+}
+
 // CheckPathMTU returns an error with verbs.ErrLimit if packets of mtu are known to exceed the path
 // from p, a device or queue pair, to the adapter at av.
 func CheckPathMTU(p any, av verbs.AHAttr, mtu verbs.MTU) error {

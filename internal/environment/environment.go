@@ -63,6 +63,7 @@ var Variables = []Variable{
 	{"SOFTRNIC_PMI_SECRET", "text", "secret for a process manager at PMI_PORT, set by mpirun"},
 	{"SOFTRNIC_SEED", "a number", "seed of a randomized test"},
 	{"SOFTRNIC_SEEDS", "a number", "number of seeds of randomized tests"},
+	{"SOFTRNIC_SHARE", "0, 1", "address shared with other processes"},
 	{"SOFTRNIC_TRACE", "1", "print failed calls of an unmodified program on standard error"},
 }
 

@@ -1,0 +1,198 @@
+package rnic
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/broker"
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/ownaddr"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+func init() { setUser = syscall.Setuid }
+
+// needSharing skips a test if devices cannot share an address.
+func needSharing(t *testing.T) {
+	if strings.Contains(os.Getenv(EnvLink), "portable") {
+		t.Skip("shared addresses need the fast path of Linux")
+	}
+}
+
+// requireFree checks that nobody holds an address.
+func requireFree(t *testing.T, addr netip.AddrPort) {
+	c, err := link.OpenUDP(link.Options{Addr: addr})
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+}
+
+// TestSharedAddress runs traffic between three processes at one address, and with a device at
+// another one, which notices nothing.
+func TestSharedAddress(t *testing.T) {
+	needSharing(t)
+	addr := ownaddr.Device(60)
+	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
+		t.Run(typ.String(), func(t *testing.T) {
+			e := newEndOf(t, Options{Addr: addr, Share: true}, typ)
+			require.Equal(t, addr, e.dev.Addr())
+			a := newChild(t, childOptions{Addr: addr, Share: true}, typ)
+			b := newChild(t, childOptions{Addr: addr, Share: true}, typ)
+			slots := map[int]bool{}
+			for _, qpn := range []uint32{e.qp.Num(), a.Endpoint.QPN, b.Endpoint.QPN} {
+				slots[broker.QPNSlot(qpn)] = true
+			}
+			require.Len(t, slots, 3)
+			traffic(t, e, a, typ)
+			traffic(t, newEndOf(t, Options{}, typ), b, typ)
+			require.NoError(t, e.dev.Close())
+		})
+	}
+	requireFree(t, addr)
+}
+
+// TestSharedAddressFull opens as many devices at one address as there are slots.
+func TestSharedAddressFull(t *testing.T) {
+	needSharing(t)
+	o := Options{Addr: ownaddr.Device(62), Share: true, NoService: true, RecvBuffer: link.SystemDefault, SendBuffer: link.SystemDefault}
+	var list []*Device
+	for range broker.Slots - 1 {
+		d, err := Open(o)
+		require.NoError(t, err)
+		list = append(list, d)
+	}
+	_, err := Open(o)
+	require.ErrorIs(t, err, verbs.ErrLimit)
+	require.ErrorIs(t, err, broker.ErrFull)
+	require.ErrorContains(t, err, "all slots are in use: 63 devices share the address")
+	require.NoError(t, list[20].Close())
+	again, err := Open(o)
+	require.NoError(t, err)
+	require.Equal(t, list[20].member.Slot(), again.member.Slot())
+	for _, d := range append(list, again) {
+		require.NoError(t, d.Close())
+	}
+	requireFree(t, o.Addr)
+}
+
+// TestSharedAddressRefused checks the errors of options that exclude sharing, and of an address
+// that a device has alone.
+func TestSharedAddressRefused(t *testing.T) {
+	needSharing(t)
+	addr := ownaddr.Device(63)
+	for text, o := range map[string]Options{
+		"Options.Share: no address to share; set Addr, Addrs or SOFTRNIC_ADDR":               {},
+		"Options.Share: a slot of a shared address is one socket, but Options.Shards is 2":   {Addr: addr, Shards: 2},
+		"Options.Share: only the fast path of Linux shares an address; clear Portable":       {Addr: addr, Portable: true},
+		"Options.Share: the processes of a shared address must know its port; clear AnyPort": {Addr: addr, AnyPort: true},
+		"203.0.113.7:4791: no interface of this machine has that address":                    {Addr: netip.MustParseAddrPort("203.0.113.7:4791")},
+	} {
+		o.Share = true
+		_, err := Open(o)
+		require.ErrorContains(t, err, text)
+	}
+	t.Setenv(envShare, "yes")
+	_, err := Open(Options{})
+	require.ErrorContains(t, err, `SOFTRNIC_SHARE: "yes": want 0 or 1`)
+	t.Setenv(envShare, "1")
+	alone := newEnd(t, Options{Addr: netip.AddrPortFrom(addr.Addr(), 4792)}) // by the environment shared, too
+	require.NotNil(t, alone.dev.member)
+	t.Setenv(envShare, "0")
+	_, err = Open(Options{Addr: alone.dev.Addr()})
+	require.ErrorIs(t, err, syscall.EADDRINUSE)
+
+	alone = newEnd(t, Options{Addr: addr})
+	_, err = Open(Options{Addr: addr, Share: true})
+	require.ErrorIs(t, err, syscall.EADDRINUSE)
+}
+
+// TestSharedAddressForeign checks that processes of another user get an error that names the user.
+func TestSharedAddressForeign(t *testing.T) {
+	needSharing(t)
+	if os.Getuid() != 0 {
+		t.Skip("only root can change the user")
+	}
+	const nobody = 65534
+	addr := ownaddr.Device(64)
+	e := newEnd(t, Options{Addr: addr, Share: true})
+	c := startChild(t)
+	c.do(order{Do: "setuid", N: nobody})
+	a := c.do(order{Do: "refusal", Options: childOptions{Addr: addr, Share: true}})
+	require.True(t, a.Denied)
+	require.Contains(t, a.Refusal, "the address belongs to another user: it is of user 0, this process is of user 65534")
+	require.NoError(t, e.dev.Close())
+	c.answer = c.do(order{Do: "open", Options: childOptions{Addr: addr, Share: true}, Type: verbs.RC})
+	traffic(t, newEnd(t, Options{}), c, verbs.RC)
+	_, err := Open(Options{Addr: addr, Share: true})
+	require.ErrorIs(t, err, os.ErrPermission)
+}
+
+// TestSharedAddressKilled kills one of three processes at an address during its traffic. The
+// others go on. Then its slot is used again: the packets that its peer still sends do not reach
+// the new owner's queue pairs.
+func TestSharedAddressKilled(t *testing.T) {
+	needSharing(t)
+	addr := ownaddr.Device(65)
+	o := childOptions{Addr: addr, Share: true}
+	first := newChild(t, o, verbs.RC) // the broker
+	e := newEnd(t, o.options())
+	peer := newEnd(t, Options{})
+	connectChild(t, peer, first, verbs.ConnectOptions{Retries: 7})
+	write := verbs.SendWR{Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{peer.mr.SGE(0, 1<<20)}, RemoteAddr: first.Memory.Addr, RKey: first.Memory.RKey}
+	for range 20 {
+		peer.post(t, write)
+	}
+	for range 5 {
+		peer.poll1(t)
+	}
+	slot := broker.QPNSlot(first.Endpoint.QPN)
+	require.NotEqual(t, slot, broker.QPNSlot(e.qp.Num()))
+	first.kill()
+
+	other := newChild(t, o, verbs.RC) // from a survivor, which is the broker now
+	traffic(t, e, other, verbs.RC)
+	reused := reopenSlot(t, o.options(), slot)
+	heir := newEndOn(t, reused, verbs.RC)
+	require.NotEqual(t, first.Endpoint.QPN, heir.qp.Num())
+	from, err := verbs.LocalEndpoint(peer.dev, peer.qp, 100)
+	require.NoError(t, err)
+	to, err := verbs.LocalEndpoint(reused, heir.qp, 100)
+	require.NoError(t, err)
+	require.NoError(t, verbs.Connect(heir.qp, to, from, verbs.ConnectOptions{}))
+	heir.recv(t, 1, 0, 8)
+	for wc := peer.next(t); wc.Status == verbs.WCSuccess; wc = peer.next(t) {
+	}
+	require.NotZero(t, reused.drops.n[wire.DropUnknownQPN].Load(), "retransmissions")
+	require.Equal(t, verbs.StateRTS, heir.qp.State())
+	var wc [1]verbs.WC
+	n, err := heir.cq.Poll(wc[:])
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
+// connectChild connects e's queue pair with that of a child.
+func connectChild(t *testing.T, e *end, c *child, o verbs.ConnectOptions) {
+	local, err := verbs.LocalEndpoint(e.dev, e.qp, 100)
+	require.NoError(t, err)
+	require.NoError(t, verbs.Connect(e.qp, local, *c.Endpoint, o))
+	c.do(order{Do: "connect", Peer: &local})
+}
+
+// reopenSlot opens and closes devices until one has the slot.
+func reopenSlot(t *testing.T, o Options, slot int) *Device {
+	for range broker.Slots {
+		d, err := Open(o)
+		require.NoError(t, err)
+		if d.member.Slot() == slot {
+			return d
+		}
+		require.NoError(t, d.Close())
+	}
+	require.Fail(t, "the slot stays in use")
+	return nil
+}
