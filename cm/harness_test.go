@@ -15,8 +15,11 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestMain runs the tests and checks that no goroutine remains.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs the tests, or the child process of a test, and checks that no goroutine remains.
+func TestMain(m *testing.M) {
+	childMain()
+	goleak.VerifyTestMain(m)
+}
 
 // patience is the time that a test waits for an expected event.
 const patience = time.Minute

@@ -3,6 +3,7 @@ package cm
 import (
 	"container/list"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -53,7 +54,8 @@ func (m *Manager) listen(space PortSpace, port uint16, s protocol.ServiceOptions
 			p = m.nextEphemeralPort()
 		}
 		id := mad.ServiceIDOf(space, p)
-		if m.machine.Listen(id, s) {
+		err := m.startService(id, s)
+		if err == nil {
 			l := &listener{
 				m: m, service: id, addr: netip.AddrPortFrom(m.addr.Addr(), p),
 				wake: make(chan struct{}, 1), done: make(chan struct{}),
@@ -61,8 +63,8 @@ func (m *Manager) listen(space PortSpace, port uint16, s protocol.ServiceOptions
 			m.listeners[id] = l
 			return l, nil
 		}
-		if port != 0 || tries == 1<<16 {
-			return nil, m.listenError(port, ErrInUse)
+		if port != 0 || tries == 1<<16 || !errors.Is(err, ErrInUse) {
+			return nil, m.listenError(port, err)
 		}
 	}
 }
@@ -173,6 +175,7 @@ func (l *listener) close() error {
 		return nil
 	}
 	delete(l.m.listeners, l.service)
+	l.m.unregisterService(l.service)
 	l.m.machine.Unlisten(l.m.now(), l.service, l.m.isDelivered)
 	l.m.dispatchAndFlush()
 	l.markClosed()

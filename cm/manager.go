@@ -22,7 +22,8 @@ type Manager struct {
 	addr           netip.AddrPort // of the adapter
 	port           verbs.PortAttr
 	limits         verbs.DeviceAttr
-	gsi            *gsi // queue pair 1
+	gsi            *gsi             // queue pair 1
+	services       adapter.Services // of an address that other devices share, or nil
 	openedAt       time.Time
 	done           chan struct{} // closed when the goroutine has returned
 	closeOnce      sync.Once
@@ -72,18 +73,22 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 		udpPort = 0
 	}
 	limits := dev.QueryDevice()
+	services, prefix, prefixBits := sharedServices(dev)
 	m := &Manager{
-		dev: dev, options: o, port: port, limits: limits, openedAt: vtime.Now(), done: make(chan struct{}),
+		dev: dev, options: o, port: port, limits: limits, services: services, openedAt: vtime.Now(), done: make(chan struct{}),
 		addr: netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort),
 		machine: protocol.New(protocol.Config{
 			Rand: o.Rand, GUID: limits.NodeGUID, GID: gid.GID, UDPPort: udpPort, MaxMTU: uint8(port.ActiveMTU),
-			MaxConns: o.MaxConns, ServiceTimeout: timeoutCode(o.ServiceTimeout),
+			IDPrefix: prefix, IDPrefixBits: prefixBits, MaxConns: o.MaxConns, ServiceTimeout: timeoutCode(o.ServiceTimeout),
 		}),
 		handlers: make(map[uint32]eventHandler), listeners: make(map[mad.ServiceID]*listener), awaitingRTU: make(map[verbs.QP]uint32),
 		wake: func() {},
 	}
 	if m.gsi, err = openGSI(dev, o.Receives, o.Rand()&0xffffff); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
+	}
+	if err := m.addToAddress(); err != nil {
+		return nil, &Error{Op: "open manager", Err: errors.Join(err, m.gsi.close())}
 	}
 	m.watchRefusals()
 	m.removeCounters = m.registerCounters()
@@ -205,6 +210,7 @@ func (m *Manager) Close() (err error) {
 	m = m.orClosed()
 	m.closeOnce.Do(func() {
 		m.removeCounters()
+		m.removeFromAddress()
 		m.mu.Lock()
 		if !m.closed {
 			m.machine.Close(m.now())

@@ -13,6 +13,10 @@ type Config struct {
 	UDPPort uint16        // of the adapter, or 0 if it is 4791
 	MaxMTU  uint8         // largest accepted path MTU, in verbs' encoding
 
+	// IDPrefix has the upper IDPrefixBits bits of all communication IDs, and zeros in the others.
+	IDPrefix     uint32
+	IDPrefixBits int
+
 	MaxConns    int // in any state; default DefaultMaxConns
 	MaxTimewait int // connections in TIMEWAIT; default DefaultMaxTimewait
 

@@ -142,7 +142,7 @@ func (m *Machine) newEntry(peer netip.AddrPort, s State) *entry {
 	}
 	e := &entry{peer: peer, state: s}
 	for e.id == 0 || m.entries[e.id] != nil {
-		e.id = m.cfg.Rand()
+		e.id = m.cfg.IDPrefix | m.cfg.Rand()>>m.cfg.IDPrefixBits
 	}
 	m.entries[e.id] = e
 	return e

@@ -1,0 +1,122 @@
+package cm_test
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/ownaddr"
+	"github.com/softrnic/softrnic/rnic"
+)
+
+// needSharing skips a test if devices cannot share an address.
+func needSharing(t *testing.T) {
+	if strings.Contains(os.Getenv(rnic.EnvLink), "portable") {
+		t.Skip("shared addresses need the fast path of Linux")
+	}
+}
+
+// TestSharedAddress connects processes at one address with each other and with a device at another
+// one, in both directions. Two of them listen, and one has no listener.
+func TestSharedAddress(t *testing.T) {
+	needSharing(t)
+	addr := ownaddr.Device(61)
+	a, b, c := newChild(t, addr), newChild(t, addr), newChild(t, addr)
+	first, second := a.do(order{Do: "listen", Port: 7001}), b.do(order{Do: "listen"})
+	require.Equal(t, netip.AddrPortFrom(addr.Addr(), 7001), first.Addr)
+	for _, from := range []*child{a, b, c} {
+		for _, to := range []netip.AddrPort{first.Addr, second.Addr} {
+			from.do(order{Do: "dial", Addr: to})
+			from.do(order{Do: "exchange", N: 20})
+		}
+	}
+	e := newEnd(t, cm.Options{})
+	for _, to := range []netip.AddrPort{first.Addr, second.Addr} {
+		out, err := dialEcho(e.dev, e.m, to)
+		require.NoError(t, err)
+		require.NoError(t, out.exchange(20))
+		require.NoError(t, out.conn.Close())
+	}
+	l, err := e.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	defer l.Close()
+	go serveEcho(e.dev, l)
+	for _, from := range []*child{a, c} {
+		from.do(order{Do: "dial", Addr: l.Addr()})
+		from.do(order{Do: "exchange", N: 20})
+	}
+}
+
+// TestSharedAddressKilled kills the process that opened the address, the broker, during the
+// traffic of two others. They go on, new processes join, and new connections work. Its listener
+// is gone: requests for it are rejected, and its port is free.
+func TestSharedAddressKilled(t *testing.T) {
+	needSharing(t)
+	addr := ownaddr.Device(62)
+	first := newChild(t, addr)
+	a, b := newChild(t, addr), newChild(t, addr)
+	gone := first.do(order{Do: "listen", Port: 7001}).Addr
+	here := a.do(order{Do: "listen", Port: 7002}).Addr
+	b.do(order{Do: "dial", Addr: here})
+	b.start(order{Do: "exchange", N: 5000})
+	first.kill()
+	b.finish()
+	e := newEnd(t, cm.Options{})
+	out, err := dialEcho(e.dev, e.m, here)
+	require.NoError(t, err)
+	require.NoError(t, out.exchange(20))
+	_, err = dialEcho(e.dev, e.m, gone)
+	var rejected *cm.RejectError
+	require.ErrorAs(t, err, &rejected)
+	require.Equal(t, cm.InvalidServiceID, rejected.Reason)
+
+	c := newChild(t, addr)
+	require.Equal(t, gone, c.do(order{Do: "listen", Port: 7001}).Addr)
+	b.do(order{Do: "dial", Addr: gone})
+	b.do(order{Do: "exchange", N: 20})
+	c.kill() // the listener of b's connection
+	require.NoError(t, out.exchange(20))
+	c = newChild(t, addr)
+	c.do(order{Do: "dial", Addr: here})
+	c.do(order{Do: "exchange", N: 20})
+}
+
+// TestSharedAddressInUse checks that two devices at an address have one space of ports, as long as
+// the listener or its process lives.
+func TestSharedAddressInUse(t *testing.T) {
+	needSharing(t)
+	o := rnic.Options{Addr: ownaddr.Device(63), Share: true}
+	a, b := newEndOn(t, o, cm.Options{}), newEndOn(t, o, cm.Options{})
+	l, err := a.m.Listen(7001, cm.ListenOptions{})
+	require.NoError(t, err)
+	for _, e := range []*end{a, b} {
+		_, err = e.m.Listen(7001, cm.ListenOptions{})
+		require.ErrorIs(t, err, cm.ErrInUse)
+	}
+	other, err := b.m.Listen(7001, cm.ListenOptions{PortSpace: cm.IB})
+	require.NoError(t, err)
+	require.NoError(t, other.Close())
+	require.NoError(t, l.Close())
+	l, err = b.m.Listen(7001, cm.ListenOptions{})
+	require.NoError(t, err)
+	require.NoError(t, b.m.Close())
+	_, err = a.m.Listen(7001, cm.ListenOptions{})
+	require.NoError(t, err)
+	u, err := a.m.ListenUD(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() {
+		r, err := u.Accept(soon(t))
+		if err == nil {
+			err = r.Reject(0, nil)
+		}
+		done <- err
+	}()
+	_, err = newEnd(t, cm.Options{}).m.DialUD(soon(t), u.Addr(), cm.UDDialOptions{})
+	require.ErrorAs(t, err, new(*cm.UDRejectError))
+	require.NoError(t, <-done)
+}
