@@ -160,6 +160,7 @@ func (d *device) deliverEvents() {
 //export go_close_devices
 func go_close_devices() {
 	defer reportPanic()
+	closeManagers()
 	for _, d := range devices {
 		d.Device.Close() //nolint:errcheck // the process ends
 	}

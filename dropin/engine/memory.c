@@ -196,7 +196,7 @@ struct ibv_ah *API(ibv_create_ah)(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	struct ibv_ah *ah = calloc(1, sizeof *ah + PRIVATE_ROOM);
 	if (!ah)
 		return NULL;
-	int error = attr->is_global ? go_create_ah(pd->handle, attr, &ah->handle) : EINVAL; // RoCE has no address without a GID
+	int error = go_create_ah(pd->handle, attr, &ah->handle);
 	if (error) {
 		free(ah);
 		return fail_null(error);

@@ -159,7 +159,11 @@ func go_create_ah(pd C.uint32_t, attr *C.struct_ibv_ah_attr, handle *C.uint32_t)
 	if errno != 0 {
 		return errno
 	}
-	ah, err := d.CreateAH(addressOf(attr))
+	to := addressOf(attr)
+	if attr.is_global == 0 { // the local LID: rsockets send datagrams to themselves so
+		to.DGID = verbs.GIDFromAddr(d.context.device.Addr().Addr())
+	}
+	ah, err := d.CreateAH(to)
 	if err != nil {
 		return errnoOf(err)
 	}

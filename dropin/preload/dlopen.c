@@ -1,4 +1,4 @@
-/* Programs that open libibverbs.so.1 or librdmacm.so.1 themselves (NCCL, Python's ctypes) look their functions up in that
+/* Programs that open libibverbs.so.1 themselves (NCCL, Python's ctypes) look their functions up in that
  * handle, not in the preloaded library. They get a handle of the stand-in library, which has the functions with their
  * versions. The assembly function dlopen jumps to the function that softrnic_dlopen returns, so that the C library sees
  * the address of the original caller: its run path and its namespace apply. */
@@ -22,15 +22,11 @@ __attribute__((constructor)) static void find_dlopen(void)
 /* standin_name returns the name of the stand-in library for a file, or NULL. */
 static const char *standin_name(const char *file)
 {
-	static const char *const names[] = { "libibverbs.so.1", "librdmacm.so.1" };
+	static const char name[] = "libibverbs.so.1"; /* librdmacm.so.1 remains that of the system */
 	const char *slash = file ? strrchr(file, '/') : NULL;
 	const char *base = slash ? slash + 1 : file;
-	for (int i = 0; base && i < 2; i++) {
-		size_t stem = strlen(names[i]) - 2;
-		if (strcmp(base, names[i]) == 0 || (strncmp(base, names[i], stem) == 0 && base[stem] == 0))
-			return names[i];
-	}
-	return NULL;
+	size_t stem = strlen(name) - 2;
+	return base && strncmp(base, name, stem) == 0 && (base[stem] == 0 || strcmp(base + stem, name + stem) == 0) ? name : NULL;
 }
 
 /* open_standin opens the library that was asked for, which keeps its place as the first of its name for libraries that

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 /* The names are defined here, so they must not be macros or inline functions. */
 #undef _FORTIFY_SOURCE
+#include "channel.h"
 #include "paths.h"
 #include "preload.h"
 
@@ -146,6 +147,9 @@ OLD_FUNCTIONS(DEFINE)
 			mode = va_arg(list, mode_t);                                                                   \
 			va_end(list);                                                                                  \
 		}                                                                                                      \
+		int channel = softrnic_open_channel(path, flags);                                                      \
+		if (channel != NO_CHANNEL)                                                                             \
+			return channel;                                                                                \
 		CALL_NEXT(int, -1, name, arguments)                                                                    \
 	}
 OPEN_FUNCTIONS(DEFINE_OPEN)

@@ -96,7 +96,14 @@ void *softrnic_engine(void)
 /* next_function returns the function of an installed library, or NULL. A stand-in library is there because none is. */
 static void *next_function(const char *name)
 {
-	return STANDIN ? NULL : dlsym(RTLD_NEXT, name);
+	if (STANDIN)
+		return NULL;
+	void *function = dlsym(RTLD_NEXT, name);
+	if (!function) { /* a module with RTLD_LOCAL may have loaded librdmacm, all of whose functions come here */
+		void *library = dlopen("librdmacm.so.1", RTLD_LAZY | RTLD_NOLOAD);
+		function = library ? dlsym(library, name) : NULL;
+	}
+	return function;
 }
 
 void *softrnic_resolve(unsigned index)

@@ -99,7 +99,7 @@ func TestCalls(t *testing.T) {
 			"errno":    "1\n",
 			"threads":  "0\n",
 			"fork":     "0\n",
-			"opened":   "4\n", // by dlopen and dlvsym
+			"opened":   "0\n", // by dlopen and dlvsym
 		} {
 			stdout, stderr, err := l.run(t, nil, "calls", name)
 			require.NoError(t, err, "%s: %s", name, stderr)
@@ -112,7 +112,6 @@ func TestCalls(t *testing.T) {
 // TestOpenedBesideInstalled checks that a program that opens the installed library gets the functions of the engine.
 func TestOpenedBesideInstalled(t *testing.T) {
 	installedLibrary(t, "libibverbs.so.1")
-	installedLibrary(t, "librdmacm.so.1")
 	forEach(t, func(t *testing.T, l libraries) {
 		if l.emulator != "" {
 			t.Skip("the installed libraries are native")
@@ -120,7 +119,7 @@ func TestOpenedBesideInstalled(t *testing.T) {
 		l.standin = nil
 		stdout, stderr, err := l.run(t, nil, "calls", "opened")
 		require.NoError(t, err, stderr)
-		require.Equal(t, "4\n", stdout)
+		require.Equal(t, "0\n", stdout)
 		require.Equal(t, "engine loaded\n", stderr)
 	})
 }
