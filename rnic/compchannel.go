@@ -18,6 +18,8 @@ type completionChannel struct {
 	dev *Device
 	num uint32
 
+	notify func(verbs.CQ) // called for each event instead of listing the queue, or nil; see rnichook.NotifyChannel
+
 	more chan struct{} // holds a token while a queue may be listed
 	done chan struct{} // closed with the channel
 
@@ -99,6 +101,10 @@ func (ch *completionChannel) checkUsable(op string) error {
 // enqueueEvent lists c, unless it is listed already: for the handler while the
 // service polls, if offer is set, and for Wait otherwise. c.mu is held.
 func (ch *completionChannel) enqueueEvent(c *completionQueue, offer bool) {
+	if ch.notify != nil {
+		ch.notify(c)
+		return
+	}
 	list := &ch.waiting
 	ch.mu.Lock()
 	if offer && ch.servicePolls.Load() > 0 {

@@ -158,3 +158,9 @@ func orBackground(ctx context.Context) context.Context {
 	}
 	return ctx
 }
+
+// raiseEvent satisfies one Wait.
+func (c *completionQueue) raiseEvent() {
+	c.eventPending.Store(true)
+	c.wakeWaiters()
+}

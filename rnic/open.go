@@ -237,6 +237,10 @@ func raiseGOMAXPROCS(log *slog.Logger) {
 
 func init() {
 	rnichook.SetHooks = func(options any, h rnichook.Hooks) { options.(*Options).hooks = h }
+	rnichook.NotifyChannel = func(channel any, f func(any)) {
+		channel.(*completionChannel).notify = func(cq verbs.CQ) { f(cq) }
+	}
+	rnichook.RaiseEvent = func(cq any) { cq.(*completionQueue).raiseEvent() }
 	rnichook.NextTimer = func(device any) int64 { return int64(device.(*Device).nextDeadline()) }
 }
 

@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 	"unsafe"
 
+	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -24,16 +26,15 @@ var explain = os.Getenv(envExplain) != "" && os.Getenv(envExplain) != "0"
 // A channel is a completion channel whose events go to a C structure.
 type channel struct {
 	verbs.CompChannel
-	cancel context.CancelFunc
+	bell verbs.CQ // its Wait ends with an event of the channel
 }
 
-// Close ends the delivery of events.
+// Close frees the channel and its bell.
 func (c *channel) Close() error {
 	if err := c.CompChannel.Close(); err != nil {
 		return err
 	}
-	c.cancel()
-	return nil
+	return c.bell.Close()
 }
 
 //export go_create_channel
@@ -47,24 +48,34 @@ func go_create_channel(ctx C.uint32_t, c unsafe.Pointer, handle *C.uint32_t) C.i
 	if err != nil {
 		return errnoOf(err)
 	}
-	raise := func(cq verbs.CQ) bool {
-		owners.use(cq, func(o owner) { C.raise_completion(c, o.c) })
-		return true
-	}
-	if err := ch.Handle(raise); err != nil {
+	bell, err := dc.device.CreateCQ(1)
+	if err != nil {
+		ch.Close() //nolint:errcheck // it has no queues
 		return errnoOf(err)
 	}
-	waiting, cancel := context.WithCancel(context.Background())
-	go func() { // events that calls of the program detect
-		for {
-			cq, err := ch.Wait(waiting)
-			if cq == nil && err != nil {
-				return
-			}
-			raise(cq)
-		}
-	}()
-	return addObject(&channel{ch, cancel}, c, handle)
+	rnichook.NotifyChannel(ch, func(cq any) {
+		owners.use(cq, func(o owner) { C.raise_completion(c, o.c) })
+		rnichook.RaiseEvent(bell)
+	})
+	return addObject(&channel{ch, bell}, c, handle)
+}
+
+// leadTime is the time for which a thread in ibv_get_cq_event drives the device itself, before it
+// blocks in its descriptor. There a signal handler of the program interrupts it, as in rdma-core, and
+// the service of the device handles its packets.
+const leadTime = 2 * time.Millisecond
+
+// go_lead_for_event drives the device until the channel has an event, for leadTime at most. The
+// packet that it waits for wakes the thread itself, without another thread between them.
+//
+//export go_lead_for_event
+func go_lead_for_event(handle C.uint32_t) {
+	defer reportPanic()
+	if ch, ok := lookup[*channel](handle); ok {
+		ctx, cancel := context.WithTimeout(context.Background(), leadTime)
+		defer cancel()
+		ch.bell.Wait(ctx) //nolint:errcheck // the caller looks at its list of events
+	}
 }
 
 // A completionQueue is a completion queue with room to convert completions.

@@ -56,6 +56,7 @@ struct event_queue {
 	pthread_mutex_t mutex;
 	pthread_cond_t acknowledged;
 	int fd;
+	_Atomic int32_t length;
 	struct event *first, **last;
 };
 

@@ -4,6 +4,7 @@
 #include "engine.h"
 #include "_cgo_export.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
@@ -41,6 +42,7 @@ void event_queue_push(struct event_queue *queue, void *object, int type)
 	pthread_mutex_lock(&queue->mutex);
 	*queue->last = e;
 	queue->last = &e->next;
+	queue->length++;
 	eventfd_write(queue->fd, 1);
 	pthread_mutex_unlock(&queue->mutex);
 }
@@ -58,6 +60,7 @@ int event_queue_pop(struct event_queue *queue, struct event *event, uint32_t *ra
 		struct event *e = queue->first;
 		if (e) {
 			queue->first = e->next;
+			queue->length--;
 			if (!queue->first)
 				queue->last = &queue->first;
 			*event = *e;
@@ -95,6 +98,7 @@ void event_queue_forget(struct event_queue *queue, void *object, uint32_t *raise
 			continue;
 		}
 		*link = e->next;
+		queue->length--;
 		free(e);
 		take_count(queue->fd);
 	}
@@ -160,9 +164,12 @@ static uint32_t *completions_raised(struct event *e) { return &((struct completi
 int API(ibv_get_cq_event)(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
 	struct event e;
+	struct channel *ch = (struct channel *)channel;
 	if (softrnic_forked)
 		return fail(EIO), -1;
-	if (event_queue_pop(&((struct channel *)channel)->events, &e, completions_raised))
+	if (!ch->events.length && !(fcntl(channel->fd, F_GETFL) & O_NONBLOCK))
+		go_lead_for_event(ch->handle);
+	if (event_queue_pop(&ch->events, &e, completions_raised))
 		return -1;
 	*cq = e.object;
 	*cq_context = (*cq)->cq_context;

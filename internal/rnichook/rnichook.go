@@ -35,6 +35,17 @@ var SetHooks func(options any, h Hooks)
 // Drivers of a device without a service goroutine need it. Package rnic sets it.
 var NextTimer func(device any) int64
 
+// NotifyChannel makes a verbs.CompChannel without queues call f with the verbs.CQ for each event, in
+// place of Wait and Handle: with the locks of the queue held, by whichever goroutine finds the
+// event. f must not call the device. The drop-in library writes to a descriptor there, so that no
+// goroutine is woken for an event. Package rnic sets it.
+var NotifyChannel func(channel any, f func(cq any))
+
+// RaiseEvent ends one Wait of a verbs.CQ without a channel, as an armed completion would: the next
+// one, if none waits. A function of NotifyChannel calls it to wake a goroutine that drives the device
+// while it waits for the channel. Package rnic sets it.
+var RaiseEvent func(cq any)
+
 // WithHooks returns o, a rnic.Options, with h.
 func WithHooks[Options any](o Options, h Hooks) Options {
 	SetHooks(&o, h)
