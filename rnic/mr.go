@@ -22,7 +22,11 @@ type memoryRegion struct {
 
 var _ verbs.MR = (*memoryRegion)(nil)
 
-const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMWBind | verbs.AccessZeroBased
+// accessOnDemand is IBV_ACCESS_ON_DEMAND, which C programs set. As memory is never pinned, it only
+// defers the check of the memory to the first access: a region may be unmapped, or all addresses.
+const accessOnDemand verbs.AccessFlags = 1 << 6
+
+const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMWBind | verbs.AccessZeroBased | accessOnDemand
 
 // RegMR implements verbs.PD. buf remains the caller's: it is not copied, and
 // the adapter accesses it as work requests and peers request, until Close. Both
@@ -58,8 +62,9 @@ func (pd *protectionDomain) registerAt(buf []byte, base uint64, access verbs.Acc
 		err.Op = op
 		return nil, err
 	}
-	if err := pages.CheckAccess(buf, access&verbs.AccessLocalWrite != 0); err != nil {
-		return nil, &verbs.OpError{Op: op, Err: verbs.ErrFault, Detail: err.Error()}
+	if err := checkMemory(buf, access); err != nil {
+		err.Op = op
+		return nil, err
 	}
 	if err := pd.addRef(kindMR, op); err != nil {
 		return nil, err
@@ -70,6 +75,17 @@ func (pd *protectionDomain) registerAt(buf []byte, base uint64, access verbs.Acc
 		return nil, &verbs.OpError{Op: op, Err: verbs.ErrNoMemory, Detail: "all keys are in use; close regions"}
 	}
 	return mr, nil
+}
+
+// checkMemory checks that the process can access buf as a registration with access requires.
+func checkMemory(buf []byte, access verbs.AccessFlags) *verbs.OpError {
+	if access&accessOnDemand != 0 {
+		return nil
+	}
+	if err := pages.CheckAccess(buf, access&verbs.AccessLocalWrite != 0); err != nil {
+		return &verbs.OpError{Err: verbs.ErrFault, Detail: err.Error()}
+	}
+	return nil
 }
 
 func checkRegion(buf []byte, access verbs.AccessFlags, maxSize uint64) *verbs.OpError {
