@@ -1,11 +1,15 @@
 // Devices and contexts: ibv_get_device_list(3), ibv_open_device(3), ibv_query_device(3),
 // ibv_query_port(3), ibv_query_gid(3), ibv_query_pkey(3), ibv_fork_init(3).
+#define _GNU_SOURCE
 #include "engine.h"
 #include "_cgo_export.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #undef ibv_query_port
@@ -96,8 +100,8 @@ int API(ibv_dofork_range)(void *base, size_t size) { (void)base; (void)size; ret
 
 int API(ibv_query_device)(struct ibv_context *context, struct ibv_device_attr *attr)
 {
-	memset(attr, 0, sizeof *attr);
-	return softrnic_forked ? fail(EIO) : fail(go_query_device(context_of(context)->handle, attr));
+	*attr = context_of(context)->attr; // also in a child by fork
+	return 0;
 }
 
 static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
@@ -108,8 +112,15 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	if (size < sizeof attr->orig_attr)
 		return fail(EINVAL);
 	memset(attr, 0, size);
-	if (size >= offsetof(struct ibv_device_attr_ex, phys_port_cnt_ex) + sizeof attr->phys_port_cnt_ex)
-		attr->phys_port_cnt_ex = 1;
+	const uint32_t paging = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
+	const uint32_t paging_uc = paging | IBV_ODP_SUPPORT_WRITE;
+	const uint32_t paging_rc = paging_uc | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+	struct ibv_device_attr_ex whole = {
+		.odp_caps = {IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT, {paging_rc, paging_uc, paging}},
+		.max_dm_size = MAX_DM_SIZE,
+		.phys_port_cnt_ex = 1,
+	};
+	memcpy(attr, &whole, size < sizeof whole ? size : sizeof whole);
 	return softrnic_ibv_query_device(context, &attr->orig_attr);
 }
 
@@ -218,7 +229,10 @@ static int modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr
 	return EOPNOTSUPP;
 }
 
-struct ibv_context *API(ibv_open_device)(struct ibv_device *device)
+static pthread_mutex_t contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct context *contexts; // the open ones
+
+static struct ibv_context *open_context(struct ibv_device *device, struct context *original)
 {
 	if (softrnic_forked)
 		return fail_null(EIO);
@@ -232,6 +246,7 @@ struct ibv_context *API(ibv_open_device)(struct ibv_device *device)
 		free(c);
 		return fail_null(error);
 	}
+	go_query_device(c->handle, &c->attr);
 	struct verbs_context *v = &c->verbs;
 	v->sz = sizeof *v;
 	v->query_port = query_port;
@@ -245,9 +260,10 @@ struct ibv_context *API(ibv_open_device)(struct ibv_device *device)
 	v->alloc_td = alloc_td;
 	v->dealloc_td = dealloc_td;
 	v->alloc_parent_domain = alloc_parent_domain;
+	install_extras(v);
 	struct ibv_context *context = &v->context;
 	context->device = device;
-	context->cmd_fd = -1;
+	context->cmd_fd = memfd_create("softrnic", MFD_CLOEXEC); // its inode identifies the context
 	context->async_fd = c->async.fd;
 	context->num_comp_vectors = 1;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -260,15 +276,74 @@ struct ibv_context *API(ibv_open_device)(struct ibv_device *device)
 	context->ops.alloc_mw = alloc_mw;
 	context->ops.bind_mw = bind_mw;
 	context->ops.dealloc_mw = dealloc_mw;
+	c->users = 1;
+	c->original = original;
+	pthread_mutex_lock(&contexts_mutex);
+	c->next = contexts;
+	contexts = c;
+	pthread_mutex_unlock(&contexts_mutex);
 	return context;
+}
+
+struct ibv_context *API(ibv_open_device)(struct ibv_device *device) { return open_context(device, NULL); }
+
+// ibv_import_device makes a context for a duplicate of a context's cmd_fd, and takes over the descriptor. Objects of
+// the original refer to its event queue, so it is kept.
+struct ibv_context *API(ibv_import_device)(int cmd_fd)
+{
+	struct stat wanted, found;
+	if (fstat(cmd_fd, &wanted))
+		return NULL;
+	pthread_mutex_lock(&contexts_mutex);
+	struct context *c = contexts;
+	while (c && (fstat(c->verbs.context.cmd_fd, &found) || found.st_ino != wanted.st_ino || found.st_dev != wanted.st_dev))
+		c = c->next;
+	if (c && c->original)
+		c = c->original;
+	if (c)
+		c->users++;
+	pthread_mutex_unlock(&contexts_mutex);
+	if (!c)
+		return fail_null(EOPNOTSUPP); // of another process
+	struct ibv_context *context = open_context(c->verbs.context.device, c);
+	if (context) {
+		dup3(cmd_fd, context->cmd_fd, O_CLOEXEC);
+		close(cmd_fd);
+	} else {
+		pthread_mutex_lock(&contexts_mutex);
+		c->users--;
+		pthread_mutex_unlock(&contexts_mutex);
+	}
+	return context;
+}
+
+// release_context frees a context that is neither open nor the original of one.
+static void release_context(struct context *c)
+{
+	pthread_mutex_lock(&contexts_mutex);
+	bool last = --c->users == 0;
+	pthread_mutex_unlock(&contexts_mutex);
+	if (!last)
+		return;
+	event_queue_close(&c->async);
+	free(c);
 }
 
 int API(ibv_close_device)(struct ibv_context *context)
 {
-	struct context *c = context_of(context);
+	struct context *c = context_of(context), *original = c->original;
 	if (!softrnic_forked)
 		go_close_context(c->handle);
-	event_queue_close(&c->async);
-	free(c);
+	pthread_mutex_lock(&contexts_mutex);
+	struct context **link = &contexts;
+	while (*link && *link != c)
+		link = &(*link)->next;
+	if (*link)
+		*link = c->next;
+	pthread_mutex_unlock(&contexts_mutex);
+	close(context->cmd_fd);
+	release_context(c);
+	if (original)
+		release_context(original);
 	return 0;
 }

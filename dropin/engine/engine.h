@@ -21,6 +21,9 @@
 // libmlx4 look there for words of their own before they decide that a device is not theirs.
 #define PRIVATE_ROOM 1024
 
+// MAX_DM_SIZE is the number of bytes of device memory that a process can allocate: that of a ConnectX-5.
+#define MAX_DM_SIZE (256 << 10)
+
 // A send_request is an ibv_send_wr without its union.
 struct send_request {
 	uint64_t wr_id;
@@ -71,6 +74,10 @@ struct context {
 	char room[PRIVATE_ROOM];
 	uint32_t handle;
 	struct event_queue async;
+	struct ibv_device_attr attr; // for children by fork
+	struct context *next;        // of the open contexts
+	struct context *original;    // of an imported one
+	int users;                   // 1 while open, and those imported from it; guarded by contexts_mutex
 };
 
 struct channel {
@@ -103,9 +110,21 @@ struct shared_receive_queue {
 	uint32_t async_raised;
 };
 
+struct memory_region {
+	struct ibv_mr mr;
+	_Atomic int *users; // of device memory: its number of regions
+	char room[PRIVATE_ROOM];
+};
+
+struct thread_domain {
+	struct ibv_td td;
+	_Atomic int users; // parent domains
+};
+
 struct protection_domain {
 	struct ibv_pd pd;
 	struct protection_domain *parent; // of a parent domain: the real one
+	struct thread_domain *thread;
 	_Atomic int children;
 };
 
@@ -159,6 +178,7 @@ int dealloc_mw(struct ibv_mw *mw);
 struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int dealloc_td(struct ibv_td *td);
 struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
+void install_extras(struct verbs_context *context);
 int get_srq_num(struct ibv_srq *srq, uint32_t *number);
 
 #endif

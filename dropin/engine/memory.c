@@ -31,6 +31,8 @@ int API(ibv_dealloc_pd)(struct ibv_pd *ibpd)
 	struct protection_domain *pd = (struct protection_domain *)ibpd;
 	if (pd->children)
 		return fail(EBUSY);
+	if (pd->thread)
+		pd->thread->users--;
 	if (pd->parent)
 		pd->parent->children--;
 	else if (!softrnic_forked) {
@@ -46,14 +48,17 @@ struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *at
 {
 	if (attr->comp_mask)
 		return fail_null(EINVAL);
-	struct ibv_td *td = calloc(1, sizeof *td);
-	if (td)
-		td->context = context;
-	return td;
+	struct thread_domain *td = calloc(1, sizeof *td);
+	if (!td)
+		return NULL;
+	td->td.context = context;
+	return &td->td;
 }
 
 int dealloc_td(struct ibv_td *td)
 {
+	if (((struct thread_domain *)td)->users)
+		return fail(EBUSY);
 	free(td);
 	return 0;
 }
@@ -71,6 +76,9 @@ struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_paren
 		return NULL;
 	pd->parent = (struct protection_domain *)attr->pd;
 	pd->parent->children++;
+	pd->thread = (struct thread_domain *)attr->td;
+	if (pd->thread)
+		pd->thread->users++;
 	pd->pd.context = context;
 	pd->pd.handle = attr->pd->handle;
 	return &pd->pd;
@@ -80,12 +88,19 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 {
 	if (softrnic_forked)
 		return fail_null(EIO);
-	struct ibv_mr *mr = calloc(1, sizeof *mr + PRIVATE_ROOM);
-	if (!mr)
+	struct memory_region *r = calloc(1, sizeof *r);
+	if (!r)
 		return NULL;
-	int error = go_reg_mr(pd->handle, addr, length, iova, access, &mr->handle, &mr->lkey, &mr->rkey);
+	struct ibv_mr *mr = &r->mr;
+	void *start = addr;
+	size_t size = length;
+	if (!addr && length == SIZE_MAX && access & IBV_ACCESS_ON_DEMAND) { // implicit: all addresses, except those of NULL
+		start = (void *)(iova = 1 << 12);
+		size = ((size_t)1 << 47) - iova;
+	}
+	int error = go_reg_mr(pd->handle, start, size, iova, access, &mr->handle, &mr->lkey, &mr->rkey);
 	if (error) {
-		free(mr);
+		free(r);
 		return fail_null(error);
 	}
 	mr->context = pd->context;
@@ -117,15 +132,18 @@ int API(ibv_dereg_mr)(struct ibv_mr *mr)
 		if (error)
 			return fail(error);
 	}
-	free(mr);
+	struct memory_region *r = (struct memory_region *)mr;
+	if (r->users)
+		--*r->users;
+	free(r);
 	return 0;
 }
 
-// ibv_rereg_mr registers anew, and deregisters the old region if that succeeds. Both keys change.
+// ibv_rereg_mr keeps both keys.
 int API(ibv_rereg_mr)(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!length || !addr)) ||
-	    (flags & IBV_REREG_MR_CHANGE_PD && !pd) || !flags) {
+	if (((struct memory_region *)mr)->users || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!length || !addr)) ||
+	    (flags & IBV_REREG_MR_CHANGE_PD && !pd) || (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)) || !flags) {
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
@@ -136,7 +154,7 @@ int API(ibv_rereg_mr)(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *add
 	struct ibv_pd *next = flags & IBV_REREG_MR_CHANGE_PD ? pd : mr->pd;
 	bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
 	int error = go_rereg_mr(mr->handle, next->handle, moved ? addr : NULL, moved ? length : 0,
-				flags & IBV_REREG_MR_CHANGE_ACCESS ? access : -1, &mr->lkey, &mr->rkey);
+				flags & IBV_REREG_MR_CHANGE_ACCESS ? access : -1);
 	if (error) {
 		errno = error;
 		return IBV_REREG_MR_ERR_CMD;

@@ -50,13 +50,25 @@ func addObject(object any, c unsafe.Pointer, handle *C.uint32_t) C.int {
 // A region is a memory region whose registration can be replaced.
 type region struct {
 	verbs.MR
+	pd     verbs.PD
 	mem    []byte
 	iova   uint64
 	access verbs.AccessFlags
 }
 
+// Close deregisters the region.
+func (r *region) Close() error {
+	regions.Lock()
+	defer regions.Unlock()
+	if err := r.MR.Close(); err != nil {
+		return err
+	}
+	delete(regions.byKey, r.LKey())
+	return nil
+}
+
 // accessFlags converts flags of libibverbs. Optional ones and IBV_ACCESS_HUGETLB (bit 7) change
-// nothing here; others, such as on-demand paging, are refused by their bit.
+// nothing here; unknown ones are refused by their bit.
 func accessFlags(access C.uint) verbs.AccessFlags {
 	return verbs.AccessFlags(access) &^ (1 << 7)
 }
@@ -79,20 +91,27 @@ func go_reg_mr(pd C.uint32_t, addr unsafe.Pointer, length C.size_t, iova C.uint6
 	if addr == nil && length > 0 || length > 1<<47 {
 		return C.EINVAL
 	}
-	r := &region{mem: unsafe.Slice((*byte)(addr), int(length)), iova: uint64(iova), access: accessFlags(access)}
-	mr, err := register(d, r.mem, r.iova, r.access)
+	r := &region{pd: d.PD, mem: unsafe.Slice((*byte)(addr), int(length)), iova: uint64(iova), access: accessFlags(access)}
+	mr, err := register(d.PD, r.mem, r.iova, r.access)
 	if err != nil {
 		return errnoOf(err)
 	}
 	r.MR = mr
-	*lkey, *rkey = C.uint32_t(mr.LKey()), C.uint32_t(mr.RKey())
+	// Adapters return both keys whatever access the program asked for: it may grant more later.
+	*lkey, *rkey = C.uint32_t(mr.LKey()), C.uint32_t(mr.LKey())
+	regions.addRegion(r)
 	return addObject(r, nil, handle)
+}
+
+// A reregisterer is a region of package rnic whose registration can be replaced under its keys.
+type reregisterer interface {
+	Reregister(pd verbs.PD, buf []byte, iova uint64, access verbs.AccessFlags) (verbs.MR, error)
 }
 
 // go_rereg_mr replaces the registration of a region. Memory nil and access -1 stay as they are.
 //
 //export go_rereg_mr
-func go_rereg_mr(handle, pd C.uint32_t, addr unsafe.Pointer, length C.size_t, access C.int, lkey, rkey *C.uint32_t) C.int {
+func go_rereg_mr(handle, pd C.uint32_t, addr unsafe.Pointer, length C.size_t, access C.int) C.int {
 	defer reportPanic()
 	r, ok := lookup[*region](handle)
 	if !ok {
@@ -102,24 +121,23 @@ func go_rereg_mr(handle, pd C.uint32_t, addr unsafe.Pointer, length C.size_t, ac
 	if errno != 0 {
 		return errno
 	}
-	next := *r
+	regions.Lock()
+	defer regions.Unlock()
+	mem, iova, flags := r.mem, r.iova, r.access
 	if addr != nil {
-		next.mem, next.iova = unsafe.Slice((*byte)(addr), int(length)), uint64(uintptr(addr))
+		mem, iova = unsafe.Slice((*byte)(addr), int(length)), uint64(uintptr(addr))
 	}
 	if access >= 0 {
-		next.access = accessFlags(C.uint(access))
+		flags = accessFlags(C.uint(access))
 	}
-	mr, err := register(d, next.mem, next.iova, next.access)
+	if flags&verbs.AccessZeroBased != 0 {
+		iova = 0
+	}
+	mr, err := r.MR.(reregisterer).Reregister(d.PD, mem, iova, flags)
 	if err != nil {
 		return errnoOf(err)
 	}
-	if err := r.MR.Close(); err != nil { // windows are bound to it
-		mr.Close() //nolint:errcheck // nothing is bound to the new one
-		return errnoOf(err)
-	}
-	next.MR = mr
-	*r = next
-	*lkey, *rkey = C.uint32_t(mr.LKey()), C.uint32_t(mr.RKey())
+	r.MR, r.pd, r.mem, r.iova, r.access = mr, d.PD, mem, iova, flags
 	return 0
 }
 

@@ -87,9 +87,10 @@ func (q *queuePair) convert(i int, r *C.struct_send_request) {
 	}
 }
 
-// bindOf returns the binding of a BIND_MW request.
+// bindOf returns the binding of a BIND_MW request. A window grants remote access only, so that
+// IBV_ACCESS_LOCAL_WRITE, which programs pass along, changes nothing.
 func bindOf(r *C.struct_send_request) verbs.BindMW {
-	b := verbs.BindMW{RKey: uint32(r.bind_rkey), Addr: uint64(r.bind_addr), Length: uint64(r.bind_length), Access: verbs.AccessFlags(r.bind_access)}
+	b := verbs.BindMW{RKey: uint32(r.bind_rkey), Addr: uint64(r.bind_addr), Length: uint64(r.bind_length), Access: verbs.AccessFlags(r.bind_access) &^ verbs.AccessLocalWrite}
 	b.MW, _ = lookup[verbs.MW](r.mw)
 	if mr, ok := lookup[*region](r.mr); ok {
 		b.MR = mr.MR

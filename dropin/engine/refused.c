@@ -10,36 +10,6 @@ struct ibv_mr *API(ibv_reg_dmabuf_mr)(struct ibv_pd *pd, uint64_t offset, size_t
 	return fail_null(EOPNOTSUPP);
 }
 
-struct ibv_context *API(ibv_import_device)(int fd)
-{
-	(void)fd;
-	return fail_null(EOPNOTSUPP);
-}
-
-struct ibv_pd *API(ibv_import_pd)(struct ibv_context *context, uint32_t handle)
-{
-	(void)context, (void)handle;
-	return fail_null(EOPNOTSUPP);
-}
-
-void API(ibv_unimport_pd)(struct ibv_pd *pd) { (void)pd; }
-
-struct ibv_mr *API(ibv_import_mr)(struct ibv_pd *pd, uint32_t handle)
-{
-	(void)pd, (void)handle;
-	return fail_null(EOPNOTSUPP);
-}
-
-void API(ibv_unimport_mr)(struct ibv_mr *mr) { (void)mr; }
-
-struct ibv_dm *API(ibv_import_dm)(struct ibv_context *context, uint32_t handle)
-{
-	(void)context, (void)handle;
-	return fail_null(EOPNOTSUPP);
-}
-
-void API(ibv_unimport_dm)(struct ibv_dm *dm) { (void)dm; }
-
 int API(ibv_query_ece)(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	(void)qp;
