@@ -1,0 +1,97 @@
+package dropin_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// envPyverbs names the directory tests of rdma-core's source package, which Debian does not install.
+const envPyverbs = "PYVERBS_TESTS"
+
+// minPyverbs is the number of pyverbs' tests that must pass.
+const minPyverbs = 110
+
+// pyverbsSkips are the reasons of pyverbs' tests that do not apply. docs/pyverbs-tests.md explains them.
+var pyverbsSkips = []string{
+	"Can not run the test over non MLX5 device",
+	"Could not open mlx5 context (This is not an MLX5 device)",
+	"Can not run the test over non EFA device",
+	"Allocating dmabuf is not supported by /dev/dri/renderD128",
+	"Device /dev/dri/renderD128 is not present",
+	"Create XRCD is not supported",
+	"Create QP type 8 is not supported",
+	"Create Extended CQ is not supported",
+	"Extended CQ is not supported",
+	"There are no huge pages of size 2M allocated",
+	"cuda-python 12.0+ must be installed to run CUDA tests",
+	"PCI device must be passed by the user",
+	"Create Raw Packet QP without attrs is not supported",
+	"Create Raw Packet QP with attrs is not supported",
+	"Create Raw Packet QP without extended attrs is not supported",
+	"Create Raw Packet QP with extended attrs is not supported",
+	"Create MW is not supported",
+	"Query device real time is not supported",
+	"Extended QP is not supported on this device",
+	"All gid indices populated, cannot check bad flow",
+}
+
+// findPyverbs returns the file run_tests.py, or skips the test.
+func findPyverbs(t *testing.T) string {
+	t.Helper()
+	if err := exec.Command("/usr/bin/python3", "-c", "import pyverbs.device").Run(); err != nil {
+		t.Skip("not installed: python3-pyverbs")
+	}
+	if dir := os.Getenv(envPyverbs); dir != "" {
+		return filepath.Join(dir, "run_tests.py")
+	}
+	files, _ := filepath.Glob("/usr/share/doc/*/tests/run_tests.py") // Fedora
+	if len(files) == 0 {
+		t.Skip("not installed: pyverbs' tests; set " + envPyverbs + " to the directory tests of rdma-core's sources (apt-get source rdma-core)")
+	}
+	return files[0]
+}
+
+// TestPyverbs runs rdma-core's tests of adapters: none may fail, and each that is skipped has a reason that is known.
+func TestPyverbs(t *testing.T) {
+	file := findPyverbs(t)
+	r := command{args: []string{"/usr/bin/python3", file, "-v", "--dev", "softrnic0", "--gid", "0"}, limit: 10 * time.Minute}.runProgram(t)
+	for _, m := range regexp.MustCompile(`(?m)^(?:ERROR|FAIL): (.*)$`).FindAllStringSubmatch(r.stderr, -1) {
+		if strings.Contains(m[1], "tests.test_rdmacm.") && strings.Contains(r.stderr, "neither the engine nor an installed library") {
+			continue // the engine has no librdmacm yet
+		}
+		t.Errorf("%s\n%v", m[1], r)
+	}
+	count := func(pattern string) int {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(r.stderr)
+		require.NotNil(t, m, "%s in\n%v", pattern, r)
+		n, err := strconv.Atoi(m[1])
+		require.NoError(t, err)
+		return n
+	}
+	all, skipped := count(`(?m)^Ran (\d+) tests`), count(`(?m)^(?:OK|FAILED) \(.*skipped=(\d+)`)
+	t.Logf("%d tests, %d skipped", all, skipped)
+	require.GreaterOrEqual(t, all-skipped, minPyverbs)
+
+	reasons := regexp.MustCompile(`(?m)\.\.\. skipped '(.*)'$`).FindAllStringSubmatch(r.stderr, -1)
+	require.Len(t, reasons, skipped)
+	for _, m := range reasons {
+		require.Contains(t, pyverbsSkips, m[1])
+	}
+}
+
+// TestPyverbsDocs checks that the document has each reason.
+func TestPyverbsDocs(t *testing.T) {
+	text, err := os.ReadFile("../docs/pyverbs-tests.md")
+	require.NoError(t, err)
+	for _, reason := range pyverbsSkips {
+		require.Equal(t, 1, strings.Count(string(text), "| "+reason+" |"), reason)
+	}
+}
