@@ -19,6 +19,20 @@ __attribute__((constructor)) static void find_dlopen(void)
 	next_dlopen = (dlopen_function)dlsym(RTLD_NEXT, "dlopen");
 }
 
+void *softrnic_installed(const char *function)
+{
+	static const char *const libraries[] = { "libibverbs.so.1", "librdmacm.so.1" };
+	if (!next_dlopen)
+		find_dlopen();
+	for (int i = 0; next_dlopen && i < 2; i++) {
+		void *handle = next_dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL);
+		void *symbol = handle ? dlsym(handle, function) : NULL;
+		if (symbol)
+			return symbol;
+	}
+	return NULL;
+}
+
 /* standin_name returns the name of the stand-in library for a file, or NULL. */
 static const char *standin_name(const char *file)
 {

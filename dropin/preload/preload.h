@@ -18,6 +18,9 @@ void *softrnic_engine(void);
 /* softrnic_is_off reports whether SOFTRNIC_DROPIN=off: the installed libraries are used. */
 int softrnic_is_off(void);
 
+/* softrnic_installed returns a function of the installed libraries, which it loads, or NULL. */
+void *softrnic_installed(const char *function);
+
 /* softrnic_beside stores the path of a file in the directory of the preloaded library. The format has %s for name, once
  * or twice. It returns -1 if the path is too long. */
 int softrnic_beside(char *path, size_t size, const char *format, const char *name);

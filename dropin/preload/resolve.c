@@ -93,17 +93,17 @@ void *softrnic_engine(void)
 	return handle == &none ? NULL : handle;
 }
 
-/* next_function returns the function of an installed library, or NULL. A stand-in library is there because none is. */
+/* next_function returns the function of an installed library, or NULL. A library that a plugin of the program needs is
+ * not in the program's search order. A stand-in library is there because none is installed. */
 static void *next_function(const char *name)
 {
-	if (STANDIN)
-		return NULL;
+#if STANDIN
+	(void)name;
+	return NULL;
+#else
 	void *function = dlsym(RTLD_NEXT, name);
-	if (!function) { /* a module with RTLD_LOCAL may have loaded librdmacm, all of whose functions come here */
-		void *library = dlopen("librdmacm.so.1", RTLD_LAZY | RTLD_NOLOAD);
-		function = library ? dlsym(library, name) : NULL;
-	}
-	return function;
+	return function ? function : softrnic_installed(name);
+#endif
 }
 
 void *softrnic_resolve(unsigned index)

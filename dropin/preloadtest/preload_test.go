@@ -124,6 +124,30 @@ func TestOpenedBesideInstalled(t *testing.T) {
 	})
 }
 
+// TestOffInPlugin checks that with SOFTRNIC_DROPIN=off a plugin gets the functions of the installed library, which is not
+// in the search order of the program.
+func TestOffInPlugin(t *testing.T) {
+	library := installedLibrary(t, "libibverbs.so.1")
+	forEach(t, func(t *testing.T, l libraries) {
+		if l.emulator != "" {
+			t.Skip("the installed libraries are native")
+		}
+		plugin, program := filepath.Join(l.dir, "plugin.so"), filepath.Join(l.dir, "program")
+		for _, args := range [][]string{
+			{"-fPIC", "-shared", "-o", plugin, "testdata/plugin.c", library},
+			{"-o", program, "testdata/host.c"},
+		} {
+			out, err := exec.Command(l.cc, args...).CombinedOutput()
+			require.NoError(t, err, string(out))
+		}
+		l.standin = nil
+		stdout, stderr, err := l.run(t, []string{"SOFTRNIC_DROPIN=off"}, "program", plugin)
+		require.NoError(t, err, stderr)
+		require.Equal(t, "1\n", stdout)
+		require.Empty(t, stderr)
+	})
+}
+
 // TestEngineOnDemand checks that a program without a call loads no engine, and one with SOFTRNIC_DROPIN=off none either.
 func TestEngineOnDemand(t *testing.T) {
 	forEach(t, func(t *testing.T, l libraries) {
