@@ -22,6 +22,7 @@ import (
 // Environment variables of programs that use the engine, beside those of package rnic.
 const (
 	envDevices = "SOFTRNIC_DEVICES" // number of devices, 1 unless set
+	envShare   = "SOFTRNIC_SHARE"   // 0 to be refused an address that another process has
 	envCapture = "SOFTRNIC_CAPTURE" // pcapng file, as rnic.Options.Capture
 )
 
@@ -79,6 +80,9 @@ func go_open_devices() C.int {
 
 func openDevice(index int) (*device, error) {
 	o := rnic.Options{Name: "softrnic" + strconv.Itoa(index), Debug: cmp.Or(os.Getenv(rnic.EnvDebug), "auto")}
+	// Peers of programs in C learn a GID and no port, so a second process at a given address
+	// must share its port.
+	o.Share = os.Getenv(rnic.EnvAddr) != "" && os.Getenv(envShare) == ""
 	if o.Debug == "off" {
 		o.Debug = ""
 	}
