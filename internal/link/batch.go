@@ -40,6 +40,8 @@ type Batch struct {
 	groups        []group
 	zeroCopyCount int // packets with a zero-copy payload
 
+	separate func(first, later []byte) bool // see Separate
+
 	src     netip.AddrPort // source address of the sealed packets
 	gso     bool
 	sealed  int // packets [0, sealed) carry an ICRC
@@ -89,6 +91,7 @@ func NewBatch(maxBytes int) *Batch {
 // Next returns nil when the batch is full: write it, Reset, and retry. It
 // panics if a batch of this size can never hold the packet.
 func (b *Batch) Next(to *wire.Path, n int) []byte {
+	b.splitLast()
 	off := len(b.buf)
 	end := off + n
 	if n < wire.MinPacketLen || n > MaxPacket || n > cap(b.buf) {
@@ -178,6 +181,31 @@ func (b *Batch) addToGroup(to *wire.Path, n int) {
 		}
 	}
 	b.groups = append(b.groups, group{to: to, first: len(b.packets), count: 1, seg: n, bytes: n})
+}
+
+// Separate makes packets to one destination leave in different GSO groups if separate returns
+// true for them: a peer whose sockets share an address gets a group in the socket of its first
+// packet. A later packet is compared with the first one of the group, when both are complete
+// but for the ICRC and zero-copy payloads.
+func (b *Batch) Separate(separate func(first, later []byte) bool) { b.separate = separate }
+
+// splitLast begins a new group with the last packet if it must not be in its group.
+func (b *Batch) splitLast() {
+	last := len(b.packets) - 1
+	if b.separate == nil || last < b.sealed {
+		return
+	}
+	p := &b.packets[last]
+	g := &b.groups[p.group]
+	first := &b.packets[g.first]
+	if g.count == 1 || !b.separate(b.buf[first.off:first.end], b.buf[p.off:p.end]) {
+		return
+	}
+	n := p.end - p.off
+	g.count--
+	g.bytes -= n
+	p.group = len(b.groups)
+	b.groups = append(b.groups, group{to: g.to, first: last, count: 1, seg: n, bytes: n})
 }
 
 // smallPacket is the size in bytes up to which a shorter packet ends a group of

@@ -264,3 +264,26 @@ func TestBatchDoesNotAllocate(t *testing.T) {
 	lap()
 	require.Zero(t, testing.AllocsPerRun(100, lap))
 }
+
+// TestSeparate checks that packets that must be separated are in different groups, with the
+// identifications of their groups, and that others stay together.
+func TestSeparate(t *testing.T) {
+	to := &wire.Path{Dst: netip.MustParseAddrPort("192.0.2.1:4791")}
+	b := NewBatch(1 << 16)
+	b.Separate(func(first, later []byte) bool { return first[5] != later[5] })
+	for range 2 { // also after a reset
+		for _, kind := range []byte{1, 1, 1, 2, 1, 1, 3, 3, 4} {
+			b.Next(to, 64)[5] = kind
+		}
+		b.Seal(netip.MustParseAddrPort("192.0.2.2:4791"), true)
+		var sizes []int
+		for i := range b.Groups() {
+			_, buf, seg := b.Group(i)
+			require.Equal(t, 64, seg)
+			sizes = append(sizes, len(buf)/seg)
+		}
+		require.Equal(t, []int{3, 1, 2, 2, 1}, sizes)
+		require.Equal(t, []uint16{2, 0, 0, 1}, []uint16{b.ID(2), b.ID(3), b.ID(4), b.ID(5)})
+		b.Reset()
+	}
+}
