@@ -64,6 +64,8 @@ type deviceNetwork struct {
 	groups groupTable
 	paths  pathCache
 	member *broker.Member // slot of a shared address, or nil
+
+	ownPath wire.Path // to the other devices at a shared address
 }
 
 // The deviceReports are the events, counters and captures of a device, and its debug
@@ -130,7 +132,7 @@ func newDevice(o Options, conns []link.Conn, member *broker.Member) *Device {
 		deviceSources: deviceSources{clock: o.hooks.Clock, rand: o.hooks.Rand},
 		deviceLife:    deviceLife{ended: make(chan struct{})},
 		deviceObjects: deviceObjects{cqs: make(map[*completionQueue]struct{})},
-		deviceNetwork: deviceNetwork{member: member},
+		deviceNetwork: deviceNetwork{member: member, ownPath: wire.Path{Dst: conns[0].LocalAddr()}},
 		deviceReports: deviceReports{events: newEventQueue()},
 	}
 	d.addr = d.caps.BoundAddr(d.addr)

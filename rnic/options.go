@@ -51,8 +51,8 @@ type Options struct {
 
 	// Share makes the device share its address, from Addr, Addrs or the environment,
 	// with devices of other processes of the same user that are opened with Share:
-	// up to 63, each with 2^18 queue pair numbers. Peers notice nothing; connection
-	// requests go to the device whose manager listens. It needs Linux. With 63 devices
+	// up to 64, each with 2^18 queue pair numbers. Peers notice nothing; connection
+	// requests go to the device whose manager listens. It needs Linux. With 64 devices
 	// at the address, Open returns verbs.ErrLimit; if the devices are of another
 	// user, os.ErrPermission.
 	Share bool

@@ -33,9 +33,11 @@ func newQPTable(first, count uint32) *qpTable {
 	return t
 }
 
-// maxQPs returns the number of queue pairs for which the range has numbers in any case: one
-// number may be that of multicasts, and the management queue pair has another one.
-func (t *qpTable) maxQPs() int { return int(t.count) - 1 }
+// reservedQPNs is the number of queue pair numbers that a range may not use: the first 16.
+const reservedQPNs = 16
+
+// maxQPs returns the number of queue pairs for which any range of this size has numbers.
+func (t *qpTable) maxQPs() int { return int(t.count) - reservedQPNs }
 
 // lookup returns the queue pair with this number, or nil.
 func (t *qpTable) lookup(num uint32) *queuePair {
@@ -74,7 +76,7 @@ func (t *qpTable) insert(q *queuePair) bool {
 func (t *qpTable) allocateNumber(q *queuePair, shard, shards int, rand func() uint32) {
 	for {
 		q.num = t.first + t.nextBlock(uint32(shards), rand)*uint32(shards) + uint32(shard)
-		if q.num >= 16 && q.num < wire.QPNMulticast && t.insert(q) {
+		if q.num >= reservedQPNs && q.num < wire.QPNMulticast && t.insert(q) {
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/broker"
 	"github.com/softrnic/softrnic/internal/deadline"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/capture"
@@ -117,6 +118,9 @@ func newShard(d *Device, conn link.Conn) *shard {
 	}
 	if s.rx == nil {
 		s.rx = link.NewDatagrams(rxBatchSlots)
+	}
+	if d.member != nil {
+		s.tx.Separate(broker.MustSeparate)
 	}
 	s.maxAckEvery = maxAckInterval(conn.Caps().RecvBuffer)
 	s.ackEvery = s.maxAckEvery

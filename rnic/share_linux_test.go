@@ -36,24 +36,42 @@ func requireFree(t *testing.T, addr netip.AddrPort) {
 // another one, which notices nothing.
 func TestSharedAddress(t *testing.T) {
 	needSharing(t)
-	addr := ownaddr.Device(60)
 	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
-		t.Run(typ.String(), func(t *testing.T) {
-			e := newEndOf(t, Options{Addr: addr, Share: true}, typ)
-			require.Equal(t, addr, e.dev.Addr())
-			a := newChild(t, childOptions{Addr: addr, Share: true}, typ)
-			b := newChild(t, childOptions{Addr: addr, Share: true}, typ)
-			slots := map[int]bool{}
-			for _, qpn := range []uint32{e.qp.Num(), a.Endpoint.QPN, b.Endpoint.QPN} {
-				slots[broker.QPNSlot(qpn)] = true
-			}
-			require.Len(t, slots, 3)
-			traffic(t, e, a, typ)
-			traffic(t, newEndOf(t, Options{}, typ), b, typ)
-			require.NoError(t, e.dev.Close())
-		})
+		t.Run(typ.String(), func(t *testing.T) { checkSharing(t, ownaddr.Device(60), Options{}, typ) })
 	}
+	t.Run("IPv6", func(t *testing.T) {
+		needIPv6(t)
+		c, err := link.OpenUDP(link.Options{Addr: netip.MustParseAddrPort("[::1]:0")})
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+		checkSharing(t, c.LocalAddr(), Options{Addr: netip.MustParseAddrPort("[::1]:0"), AnyPort: true}, verbs.RC)
+	})
+}
+
+// checkSharing runs traffic between processes at addr, and with a device with the given options.
+func checkSharing(t *testing.T, addr netip.AddrPort, alone Options, typ verbs.QPType) {
+	e := newEndOf(t, Options{Addr: addr, Share: true}, typ)
+	require.Equal(t, addr, e.dev.Addr())
+	a := newChild(t, childOptions{Addr: addr, Share: true}, typ)
+	b := newChild(t, childOptions{Addr: addr, Share: true}, typ)
+	slots := map[int]bool{}
+	for _, qpn := range []uint32{e.qp.Num(), a.Endpoint.QPN, b.Endpoint.QPN} {
+		slots[broker.QPNSlot(qpn)] = true
+	}
+	require.Len(t, slots, 3)
+	traffic(t, e, a, typ)
+	traffic(t, newEndOf(t, alone, typ), b, typ)
+	require.NoError(t, e.dev.Close())
+	a.kill()
+	b.kill()
 	requireFree(t, addr)
+}
+
+// TestSharedAddressMulticast checks that datagrams to a group reach every device that has joined
+// it, at one address.
+func TestSharedAddressMulticast(t *testing.T) {
+	needSharing(t)
+	checkMulticast(t, Options{Addr: ownaddr.Device(67), Share: true}, "239.4.7.93")
 }
 
 // TestSharedAddressFull opens as many devices at one address as there are slots.
@@ -61,7 +79,7 @@ func TestSharedAddressFull(t *testing.T) {
 	needSharing(t)
 	o := Options{Addr: ownaddr.Device(62), Share: true, NoService: true, RecvBuffer: link.SystemDefault, SendBuffer: link.SystemDefault}
 	var list []*Device
-	for range broker.Slots - 1 {
+	for range broker.Slots {
 		d, err := Open(o)
 		require.NoError(t, err)
 		list = append(list, d)
@@ -69,7 +87,7 @@ func TestSharedAddressFull(t *testing.T) {
 	_, err := Open(o)
 	require.ErrorIs(t, err, verbs.ErrLimit)
 	require.ErrorIs(t, err, broker.ErrFull)
-	require.ErrorContains(t, err, "all slots are in use: 63 devices share the address")
+	require.ErrorContains(t, err, "all slots are in use: 64 devices share the address")
 	require.NoError(t, list[20].Close())
 	again, err := Open(o)
 	require.NoError(t, err)
@@ -195,4 +213,47 @@ func reopenSlot(t *testing.T, o Options, slot int) *Device {
 	}
 	require.Fail(t, "the slot stays in use")
 	return nil
+}
+
+// TestSharedAddressMerged sends datagrams to three devices of an address in one batch, which the
+// kernel passes as one to the first device, from a device that has its address alone and from
+// another one at the address. Each arrives where it belongs, with the address of its sender.
+func TestSharedAddressMerged(t *testing.T) {
+	needSharing(t)
+	o := Options{Addr: ownaddr.Device(66), Share: true}
+	var list []*end
+	for range 3 {
+		e := newEndOf(t, o, verbs.UD)
+		require.NoError(t, verbs.ActivateUD(e.qp, qkey, 0))
+		list = append(list, e)
+	}
+	for name, o := range map[string]Options{"alone": {}, "sharing": o} {
+		t.Run(name, func(t *testing.T) {
+			from := newEndOf(t, o, verbs.UD)
+			require.NoError(t, verbs.ActivateUD(from.qp, qkey, 0))
+			ah := from.handle(t, list[0].dev)
+			var wrs []verbs.SendWR
+			for i := range 30 {
+				to := list[i%3]
+				to.recv(t, uint64(i), 100*i, 100)
+				fill(from.mr.Bytes()[100*i:100*i+60], uint64(i))
+				wrs = append(wrs, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{from.mr.SGE(100*i, 60)}, AH: ah, RemoteQPN: to.qp.Num(), RemoteQKey: qkey})
+			}
+			_, err := from.qp.PostSend(wrs)
+			require.NoError(t, err)
+			for i := range wrs {
+				to := list[i%3]
+				wc := to.poll1(t)
+				require.Equal(t, from.qp.Num(), wc.SrcQPN)
+				slot := to.mr.Bytes()[100*wc.WRID:]
+				src, _, _, ok := wire.ParseGRH(slot[:wire.GRHLen])
+				require.True(t, ok)
+				require.Equal(t, from.dev.Addr().Addr(), src)
+				require.Equal(t, from.mr.Bytes()[100*wc.WRID:100*wc.WRID+60], slot[wire.GRHLen:100])
+			}
+			for _, to := range list {
+				require.Empty(t, to.dev.Stats().Drops)
+			}
+		})
+	}
 }

@@ -2,7 +2,7 @@
 //
 // RoCE has one port, 4791, and peers know an adapter by its address alone. So 64 sockets are
 // bound to the address once, as a group of SO_REUSEPORT, and a classic BPF program in the
-// kernel selects among them (filter_linux.go). A device has one of 63 slots: the socket of
+// kernel selects among them (filter_linux.go). A device has one of 64 slots: the socket of
 // that number, and the queue pair numbers and communication IDs whose top 6 bits are that
 // number.
 //
@@ -22,11 +22,12 @@
 // sockets make them exclusive: they belong to the network namespace, as UDP addresses do, and
 // vanish with their process.
 //
-//	@softrnic/ADDR:PORT/0        held by the broker
-//	@softrnic/ADDR:PORT/1..63    held by the owners of the slots
+//	@softrnic/ADDR:PORT/0..63     held by the owners of the slots
+//	@softrnic/ADDR:PORT/broker    held by the broker
 //
 // At each name a process hands the sockets and the table to others of the same user
 // (handout_linux.go). The broker is a goroutine of one of the processes. It notices the end of
 // the others, takes their services out of the table and drains their sockets. When it ends,
-// another process takes its name (watch_linux.go).
+// another process takes its name (watch_linux.go). Packets that the kernel has merged may reach
+// the wrong process, which sends them on (forward.go).
 package broker

@@ -10,19 +10,6 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Offsets in a packet, from the BTH.
-const (
-	qpnOffset     = 4                          // word with the destination QPN in the low 24 bits
-	madOffset     = wire.BTHLen + wire.DETHLen // of a datagram to QP 1
-	classOffset   = madOffset + 1              // management class
-	attrOffset    = madOffset + 16             // type of a CM message
-	bodyOffset    = madOffset + mad.HeaderLen  // of a CM message
-	ownIDOffset   = bodyOffset + 4             // the receiver's communication ID, but in requests
-	sidrIDOffset  = bodyOffset                 // the receiver's request ID in a SIDR_REP
-	serviceOffset = bodyOffset + 8             // service ID in a REQ and SIDR_REQ, 8 bytes
-	classCM       = 7
-)
-
 // attachFilter makes the kernel select sockets by the table. The program of a group is replaced
 // at once for all packets.
 func attachFilter(fd int, t *table) error {
@@ -36,9 +23,14 @@ func attachFilter(fd int, t *table) error {
 
 // buildFilter returns a program that sees the UDP payload and returns the slot. Datagrams to
 // QP 1 without an own slot go to slot other. A load beyond the packet ends the program with
-// slot 0.
+// slot 0. X is the offset of the packet, which may be in an envelope.
 func buildFilter(services [Slots][]uint32, other int) []unix.SockFilter {
 	p := []unix.SockFilter{
+		{Code: unix.BPF_LDX | unix.BPF_W | unix.BPF_IMM, K: 0},
+		loadField(unix.BPF_B, 0),
+		jumpEqual(envelopeOpcode, 0, 1),
+		{Code: unix.BPF_LDX | unix.BPF_W | unix.BPF_IMM, K: EnvelopeLen},
+
 		loadField(unix.BPF_W, qpnOffset),
 		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: wire.QPNMask},
 		jumpEqual(wire.QPNGSI, 2, 0),
@@ -85,9 +77,10 @@ func appendServices(p []unix.SockFilter, services []uint32, slot int) []unix.Soc
 	return p
 }
 
-// loadField returns the instruction that loads a big-endian word, half-word or byte.
+// loadField returns the instruction that loads a big-endian word, half-word or byte at an
+// offset in the packet.
 func loadField(size, offset int) unix.SockFilter {
-	return unix.SockFilter{Code: uint16(unix.BPF_LD | size | unix.BPF_ABS), K: uint32(offset)}
+	return unix.SockFilter{Code: uint16(unix.BPF_LD | size | unix.BPF_IND), K: uint32(offset)}
 }
 
 // jumpEqual returns the instruction that skips yes instructions if A is k, or else no.

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,7 +47,7 @@ func TestFilter(t *testing.T) {
 		var services [Slots][]uint32
 		slots := map[uint32]int{}
 		for _, s := range rapid.SliceOfNDistinct(rapid.Uint32(), 0, maxServices, rapid.ID[uint32]).Draw(t, "services") {
-			slot := rapid.OneOf(rapid.IntRange(1, Slots-1), rapid.Just(9)).Draw(t, "slot") // one has many
+			slot := rapid.OneOf(rapid.IntRange(0, Slots-1), rapid.Just(9)).Draw(t, "slot") // one has many
 			services[slot] = append(services[slot], s)
 			slots[s] = slot
 		}
@@ -121,4 +122,43 @@ func TestFilterLimit(t *testing.T) {
 	require.True(t, ok)
 	_, err = m.Register(1 << 32)
 	require.ErrorContains(t, err, "service 0x100000000: want an ID of 32 bits")
+}
+
+// TestEnvelope checks that a packet in an envelope is selected as without, that its source is
+// kept, and that IsForSlot agrees with the program.
+func TestEnvelope(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		service, slot := rapid.Uint32().Draw(t, "service"), rapid.IntRange(0, Slots-1).Draw(t, "slot")
+		var services [Slots][]uint32
+		services[slot] = []uint32{service}
+		vm := newVM(t, buildFilter(services, 5))
+		ours := rapid.Uint32().Draw(t, "our ID")
+		headers := []mad.Header{{Attr: mad.AttrREQ}, {Attr: mad.AttrRTU}, {Attr: mad.AttrSIDRReq}, {Attr: mad.AttrSIDRRep}}
+		messages := []mad.Message{&mad.REQ{ServiceID: mad.ServiceID(service)}, &mad.RTU{RemoteID: ours}, &mad.SIDRReq{ServiceID: mad.ServiceID(service)}, &mad.SIDRRep{RequestID: ours}}
+		k := rapid.IntRange(0, len(messages)-1).Draw(t, "message")
+		qpn := rapid.OneOf(rapid.Just[uint32](wire.QPNGSI), rapid.Uint32Range(0, wire.QPNMask)).Draw(t, "QPN")
+		pkt := packetTo(qpn, headers[k], messages[k])
+
+		src := netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), 4791)
+		b := make([]byte, EnvelopeLen+len(pkt)+wire.ICRCLen)
+		PutEnvelope(b, src, 3, 77)
+		copy(b[EnvelopeLen:], pkt)
+		want := selectSlot(t, vm, pkt)
+		require.Equal(t, want, selectSlot(t, vm, b))
+		require.True(t, IsEnvelope(b))
+		require.False(t, IsEnvelope(pkt))
+		from, tos, id, inside := OpenEnvelope(b)
+		require.Equal(t, src, from)
+		require.EqualValues(t, 3, tos)
+		require.EqualValues(t, 77, id)
+		require.Equal(t, pkt, inside)
+
+		request := qpn == wire.QPNGSI && (k == 0 || k == 2)
+		require.Equal(t, !request, IsForSlot(pkt, want))
+		require.False(t, IsForSlot(pkt, want^1))
+		require.True(t, MustSeparate(pkt, b) && MustSeparate(b, pkt) && MustSeparate(b, b))
+		other := packetTo(qpn^1, headers[k], messages[k])
+		require.Equal(t, qpn < 2, MustSeparate(pkt, other))
+		require.True(t, MustSeparate(pkt, packetTo(qpn^1<<22, headers[k], messages[k])))
+	})
 }

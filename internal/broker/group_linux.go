@@ -80,7 +80,7 @@ const openTimeout = 2 * time.Second
 func (g *group) openSockets() error {
 	deadline := time.Now().Add(openTimeout)
 	for delay := time.Millisecond; ; delay = min(2*delay, 50*time.Millisecond) {
-		fds, refusal := g.requestSockets(deadline)
+		fds, refusal := g.requestSockets()
 		if fds != nil {
 			return g.adoptSockets(fds)
 		}
@@ -100,8 +100,8 @@ func (g *group) openSockets() error {
 
 // requestSockets requests the sockets from the processes of the address, one after the other.
 // The error, if any, is of the last one that has not handed them out.
-func (g *group) requestSockets(deadline time.Time) (fds []int, refusal error) {
-	for slot := range Slots {
+func (g *group) requestSockets() (fds []int, refusal error) {
+	for slot := brokerName; slot < Slots; slot++ {
 		fds, err := g.requestFrom(slot)
 		switch {
 		case err == nil:
@@ -110,9 +110,6 @@ func (g *group) requestSockets(deadline time.Time) (fds []int, refusal error) {
 			return nil, err
 		case !errors.Is(err, unix.ECONNREFUSED):
 			refusal = err
-		}
-		if time.Now().After(deadline) {
-			break
 		}
 	}
 	return nil, refusal

@@ -21,7 +21,7 @@ const protocolVersion = 1
 
 const (
 	requestTimeout = 5 * time.Second        // for a request, after which a connection is closed
-	replyTimeout   = 500 * time.Millisecond // for a reply, after which another process is asked
+	replyTimeout   = 300 * time.Millisecond // for a reply, after which another process is asked
 )
 
 // serveName accepts connections at a name until the listener is closed. ended is called, if it is
@@ -82,7 +82,7 @@ func (g *group) sendSockets(c *net.UnixConn) {
 	}
 }
 
-// requestFrom requests the sockets and the table from the holder of a slot's name.
+// requestFrom requests the sockets and the table from the holder of a name.
 func (g *group) requestFrom(slot int) (fds []int, err error) {
 	c, err := g.dialName(slot)
 	if err != nil {

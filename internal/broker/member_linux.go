@@ -43,7 +43,7 @@ func Join(addr netip.AddrPort) (*Member, error) {
 // allocateSlot takes the next free slot. Slots of ended processes are free, too; the next one
 // is after the last one taken, so that a slot rests as long as possible.
 func (m *Member) allocateSlot(t *table) error {
-	for range Slots - 1 {
+	for range Slots {
 		slot := t.nextSlot()
 		l, err := m.g.listenName(slot)
 		if errors.Is(err, syscall.EADDRINUSE) {
@@ -58,10 +58,10 @@ func (m *Member) allocateSlot(t *table) error {
 		m.slot, m.name = slot, l
 		return nil
 	}
-	return fmt.Errorf("%w: %d devices share the address", ErrFull, Slots-1)
+	return fmt.Errorf("%w: %d devices share the address", ErrFull, Slots)
 }
 
-// Slot returns the number of the slot, 1 to 63.
+// Slot returns the number of the slot, 0 to 63.
 func (m *Member) Slot() int { return m.slot }
 
 // Socket returns the socket of the slot, which is open until Close.
@@ -107,7 +107,7 @@ func (m *Member) RemoveManager() {
 // slot may have registered the service. The service ID must have 32 bits.
 func (m *Member) Register(service uint64) (ok bool, err error) {
 	err = m.update("register service", func(t *table) error {
-		if owner := t.findService(service); owner != 0 {
+		if owner, found := t.findService(service); found {
 			if owner == m.slot || m.g.isAlive(owner) {
 				return nil
 			}

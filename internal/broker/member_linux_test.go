@@ -108,7 +108,7 @@ func TestSlotIsDrained(t *testing.T) {
 	sendTo(t, addr, 2<<qpnShift)
 	require.NoError(t, b.Close())
 	sendTo(t, addr, 2<<qpnShift|1)
-	for range Slots - 3 {
+	for range Slots - 2 {
 		m, err := Join(addr)
 		require.NoError(t, err)
 		require.NotEqual(t, 2, m.Slot())
@@ -146,16 +146,16 @@ func TestBrokerEnds(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok)
 	}
-	find := func(service uint64) (slot int) {
-		require.NoError(t, c.g.update(func(t *table) error { slot = t.findService(service); return nil }))
-		return slot
+	find := func(service uint64) (found bool) {
+		require.NoError(t, c.g.update(func(t *table) error { _, found = t.findService(service); return nil }))
+		return found
 	}
-	require.Equal(t, []int{1, 2, 3}, []int{find(7), find(8), find(9)})
+	require.True(t, find(7) && find(8) && find(9))
 	endAbruptly(a)
-	waitFor(t, func() bool { return find(7) == 0 })
+	waitFor(t, func() bool { return !find(7) })
 	endAbruptly(b)
-	waitFor(t, func() bool { return find(8) == 0 })
-	require.Equal(t, 3, find(9))
+	waitFor(t, func() bool { return !find(8) })
+	require.True(t, find(9))
 	d := joinApart(t, addr)
 	ok, err := d.Register(9)
 	require.NoError(t, err)

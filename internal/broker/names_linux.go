@@ -4,24 +4,29 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// brokerName is the number of the broker's name, that of slot 0.
-const brokerName = 0
+// brokerName stands for the name of the broker where others are those of slots.
+const brokerName = -1
 
-// nameOf returns the abstract Unix address of a slot.
+// nameOf returns the abstract Unix address of a slot or of the broker.
 func (g *group) nameOf(slot int) *net.UnixAddr {
-	return &net.UnixAddr{Net: "unixpacket", Name: fmt.Sprintf("@softrnic/%v/%d", g.addr, slot)}
+	last := "broker"
+	if slot != brokerName {
+		last = strconv.Itoa(slot)
+	}
+	return &net.UnixAddr{Net: "unixpacket", Name: fmt.Sprintf("@softrnic/%v/%s", g.addr, last)}
 }
 
-// listenName takes the name of a slot. The error is EADDRINUSE if it is taken.
+// listenName takes a name. The error is EADDRINUSE if it is taken.
 func (g *group) listenName(slot int) (*net.UnixListener, error) {
 	return net.ListenUnix("unixpacket", g.nameOf(slot))
 }
 
-// dialName connects to the holder of a slot's name. It does not block: an error other than
+// dialName connects to the holder of a name. It does not block: an error other than
 // ECONNREFUSED means that the name is taken.
 func (g *group) dialName(slot int) (*net.UnixConn, error) {
 	return net.DialUnix("unixpacket", nil, g.nameOf(slot))

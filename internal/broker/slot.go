@@ -12,7 +12,7 @@ import (
 // slot.
 const SlotBits = 6
 
-// Slots is the number of slots. Slot 0 is of no device.
+// Slots is the number of slots.
 const Slots = 1 << SlotBits
 
 const (

@@ -13,7 +13,7 @@ import (
 // A table has the slots and services of an address, in memory that the processes share.
 //
 //	0  version                  64  state of each slot, a byte
-//	4  slot taken last         128  services: ID, 8 bytes; slot, a byte, 0 for none; 7 bytes
+//	4  slot taken last         128  services: ID, 8 bytes; slot + 1, a byte, 0 for none
 //
 // It is changed with a record lock held, which the system releases if the process ends in the
 // middle. Each change leaves a table that is valid, so that the next change repairs the rest.
@@ -124,7 +124,7 @@ func (t *table) unlock() {
 
 // nextSlot returns the slot after the one that the last call returned, in any process.
 func (t *table) nextSlot() int {
-	slot := int(t.mem[lastSlotOffset])%(Slots-1) + 1
+	slot := (int(t.mem[lastSlotOffset]) + 1) % Slots
 	t.mem[lastSlotOffset] = byte(slot)
 	return slot
 }
@@ -137,8 +137,8 @@ func (t *table) isUsed(slot int) bool { return t.mem[slotsOffset+slot]&slotUsed 
 func (t *table) clearSlot(slot int) {
 	t.mem[slotsOffset+slot] = 0
 	for i := range maxServices {
-		if e := t.entry(i); int(e[8]) == slot {
-			e[8] = 0
+		if _, owner, used := t.service(i); used && owner == slot {
+			t.entry(i)[8] = 0
 		}
 	}
 }
@@ -150,9 +150,9 @@ func (t *table) setManager(slot int, on bool) {
 	}
 }
 
-// managerSlot returns the first slot with a connection manager, or 0.
+// managerSlot returns the first slot with a connection manager, or 0 if there is none.
 func (t *table) managerSlot() int {
-	for slot := 1; slot < Slots; slot++ {
+	for slot := range Slots {
 		if t.mem[slotsOffset+slot]&slotManager != 0 {
 			return slot
 		}
@@ -163,14 +163,20 @@ func (t *table) managerSlot() int {
 // entry returns the bytes of a service.
 func (t *table) entry(i int) []byte { return t.mem[servicesOffset+i*serviceBytes:][:serviceBytes] }
 
-// findService returns the slot that has registered a service, or 0.
-func (t *table) findService(service uint64) int {
+// service returns a service and its slot. used is false for a free entry.
+func (t *table) service(i int) (id uint64, slot int, used bool) {
+	e := t.entry(i)
+	return binary.NativeEndian.Uint64(e), int(e[8]-1) % Slots, e[8] != 0
+}
+
+// findService returns the slot that has registered a service.
+func (t *table) findService(service uint64) (slot int, found bool) {
 	for i := range maxServices {
-		if e := t.entry(i); e[8] != 0 && binary.NativeEndian.Uint64(e) == service {
-			return int(e[8]) % Slots
+		if id, slot, used := t.service(i); used && id == service {
+			return slot, true
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // addService registers a service that no slot has.
@@ -181,7 +187,7 @@ func (t *table) addService(service uint64, slot int) error {
 	for i := range maxServices {
 		if e := t.entry(i); e[8] == 0 {
 			binary.NativeEndian.PutUint64(e, service)
-			e[8] = byte(slot)
+			e[8] = byte(slot + 1)
 			return nil
 		}
 	}
@@ -191,8 +197,8 @@ func (t *table) addService(service uint64, slot int) error {
 // removeService removes a service of a slot.
 func (t *table) removeService(service uint64, slot int) {
 	for i := range maxServices {
-		if e := t.entry(i); int(e[8]) == slot && binary.NativeEndian.Uint64(e) == service {
-			e[8] = 0
+		if id, owner, used := t.service(i); used && owner == slot && id == service {
+			t.entry(i)[8] = 0
 		}
 	}
 }
@@ -200,9 +206,8 @@ func (t *table) removeService(service uint64, slot int) {
 // services returns the services of each slot.
 func (t *table) services() (list [Slots][]uint32) {
 	for i := range maxServices {
-		if e := t.entry(i); e[8] != 0 {
-			slot := int(e[8]) % Slots
-			list[slot] = append(list[slot], uint32(binary.NativeEndian.Uint64(e)))
+		if id, slot, used := t.service(i); used {
+			list[slot] = append(list[slot], uint32(id))
 		}
 	}
 	return list

@@ -41,7 +41,7 @@ func (g *group) watchBroker() {
 // sweepSlots frees the slots of processes that have ended.
 func (g *group) sweepSlots() {
 	_ = g.update(func(t *table) error { // the next sweep, or the next owner of a slot, does the rest
-		for slot := 1; slot < Slots; slot++ {
+		for slot := range Slots {
 			if t.isUsed(slot) && !g.isAlive(slot) {
 				g.releaseSlot(t, slot)
 			}
