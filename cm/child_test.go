@@ -215,6 +215,14 @@ type child struct {
 // newChild starts a child that shares an address.
 func newChild(t testing.TB, addr netip.AddrPort) *child {
 	t.Helper()
+	c := startChild(t)
+	c.do(order{Do: "open", Addr: addr})
+	return c
+}
+
+// startChild starts a child without a device.
+func startChild(t testing.TB) *child {
+	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	c := &child{t: t, cmd: exec.Command(self)}
@@ -230,7 +238,6 @@ func newChild(t testing.TB, addr netip.AddrPort) *child {
 		in.Close()
 		c.cmd.Wait()
 	})
-	c.do(order{Do: "open", Addr: addr})
 	return c
 }
 

@@ -3,7 +3,9 @@ package cm_test
 import (
 	"net/netip"
 	"os"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -119,4 +121,72 @@ func TestSharedAddressInUse(t *testing.T) {
 	_, err = newEnd(t, cm.Options{}).m.DialUD(soon(t), u.Addr(), cm.UDDialOptions{})
 	require.ErrorAs(t, err, new(*cm.UDRejectError))
 	require.NoError(t, <-done)
+}
+
+// TestSharedAddressStopped stops the broker. Processes join meanwhile, and connect.
+func TestSharedAddressStopped(t *testing.T) {
+	needSharing(t)
+	addr := ownaddr.Device(64)
+	first := newChild(t, addr)
+	a := newChild(t, addr)
+	require.NoError(t, first.cmd.Process.Signal(syscall.SIGSTOP))
+	b := newChild(t, addr)
+	b.do(order{Do: "dial", Addr: a.do(order{Do: "listen"}).Addr})
+	b.do(order{Do: "exchange", N: 20})
+	a.kill() // its slot is freed later
+	c := newChild(t, addr)
+	c.do(order{Do: "dial", Addr: b.do(order{Do: "listen"}).Addr})
+	c.do(order{Do: "exchange", N: 20})
+	require.NoError(t, first.cmd.Process.Signal(syscall.SIGCONT))
+	first.do(order{Do: "dial", Addr: c.do(order{Do: "listen"}).Addr})
+	first.do(order{Do: "exchange", N: 20})
+}
+
+// TestSharedAddressChaos kills processes at any moment: while they join, connect or exchange
+// messages. The others always join, listen and connect.
+func TestSharedAddressChaos(t *testing.T) {
+	needSharing(t)
+	addr := ownaddr.Device(65)
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
+	var living []*child
+	for i := range rounds {
+		doomed := startChild(t)
+		doomed.start(order{Do: "open", Addr: addr})
+		if i%3 > 0 { // else during its start
+			doomed.start(order{Do: "listen"})
+			runtime.Gosched()
+		}
+		next := startChild(t)
+		next.start(order{Do: "open", Addr: addr})
+		if i%2 == 0 {
+			doomed.kill()
+		}
+		next.finish()
+		if i%2 == 1 {
+			doomed.kill()
+		}
+		living = append(living, next)
+		listener := next.do(order{Do: "listen"}).Addr
+		from := living[i*7%len(living)]
+		from.do(order{Do: "dial", Addr: listener})
+		from.start(order{Do: "exchange", N: 200})
+		if len(living) > 3 { // the oldest one, the broker
+			victim := 0
+			if living[0] == from {
+				victim = 1
+			}
+			living[victim].kill()
+			living = append(living[:victim], living[victim+1:]...)
+		}
+		from.finish()
+	}
+	for _, c := range living {
+		c.kill()
+	}
+	dev, err := rnic.Open(rnic.Options{Addr: addr}) // nobody has the address
+	require.NoError(t, err)
+	require.NoError(t, dev.Close())
 }
