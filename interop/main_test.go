@@ -48,6 +48,10 @@ var (
 			"8 MiB, across the MTU). `ibv_*_pingpong` compare the payload on both sides. Programs on UC and UD wait for "+
 			"every message, so they are run on a network that loses none. `rping`, `ucmatose` and `udaddy` connect by RDMA-CM.",
 		"program", "softrnic is")
+	dropinT = results.Table("Unmodified programs on both sides",
+		"The same programs of rdma-core and perftest on both sides: on rxe in the guest, and with the drop-in library here. In the last "+
+			"row two of them share softrnic's address.",
+		"program", "softrnic is")
 	payloadT = results.Table("Payloads",
 		"Every operation in every size, from 0 to 8 MiB, with a pattern that is compared on arrival: SEND, SEND with "+
 			"immediate, RDMA WRITE, RDMA WRITE with immediate, RDMA READ.",

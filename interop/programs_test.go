@@ -44,6 +44,7 @@ type run struct {
 	mtu, size int
 	iters     int
 	impair    string // for softrnic's --impair
+	preload   string // a library with which the original runs here as well, in place of the softrnic command
 }
 
 func (r run) String() string {
@@ -162,6 +163,9 @@ func (r run) runBoth(t testing.TB, g *lab.Guest) error {
 	host = append(append(host, r.program.args(r)...), "--addr", netip.AddrPortFrom(r.f.host, 4791).String())
 	if r.impair != "" {
 		host = append(host, "--impair", r.impair)
+	}
+	if r.preload != "" {
+		host = append(preloaded(r.preload, r.f.host, original, "-d", "softrnic0", r.program.gid, "0"), r.program.args(r)...)
 	}
 
 	inGuest := func(args ...string) *side { return startGuest(ctx, g, append(guest, args...)) }

@@ -39,12 +39,15 @@ var cmPrograms = []cmProgram{
 var early = regexp.MustCompile(`REJECTED|UNREACHABLE|invalid service id|peer unreachable`)
 
 // runBoth runs the program on both sides.
-func (p cmProgram) runBoth(t testing.TB, g *lab.Guest, softHosts bool, f family, impair string) error {
+func (p cmProgram) runBoth(t testing.TB, g *lab.Guest, softHosts bool, f family, impair, preload string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)
 	defer cancel()
 	soft := lab.Binary(t, "softrnic")
 	start := func(here bool, args string, server, self netip.Addr) *side {
 		words := strings.Fields(p.name + " " + strings.NewReplacer("SERVER", server.String(), "SELF", self.String()).Replace(args))
+		if here && preload != "" {
+			return startHere(ctx, preloaded(preload, f.host, words...))
+		}
 		if here {
 			return startHere(ctx, append([]string{soft, "--impair", impair}, words...))
 		}
@@ -117,7 +120,7 @@ func TestRDMACM(t *testing.T) {
 							require.NoError(t, g.SetMTU(context.Background(), mtu))
 							t.Cleanup(func() { require.NoError(t, g.SetMTU(context.Background(), lab.LargeMTU)) })
 							setFaults(t, g, fault.Faults)
-							require.NoError(t, p.runBoth(t, g, softHosts, f, fault.impair))
+							require.NoError(t, p.runBoth(t, g, softHosts, f, fault.impair, ""))
 						})
 					}
 				}

@@ -45,7 +45,7 @@ func TestTshark(t *testing.T) {
 		}
 		for _, p := range cmPrograms {
 			if p.name != "ucmatose" {
-				require.NoError(t, p.runBoth(t, g, k.b == "softrnic", f, ""))
+				require.NoError(t, p.runBoth(t, g, k.b == "softrnic", f, "", ""))
 			}
 		}
 	}
