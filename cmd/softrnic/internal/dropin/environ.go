@@ -62,8 +62,15 @@ func (l Libraries) Changes(environ []string, path string, s Settings) []Change {
 	if lookup(environ, "UCX_UD_VERBS_ETH_DGID_CHECK") == "" {
 		add("UCX_UD_VERBS_ETH_DGID_CHECK", "n")
 	}
+	// The runtime of gcc's AddressSanitizer refuses to be behind a preloaded library.
+	if options := lookup(environ, "ASAN_OPTIONS"); importsLibrary(path, "libasan.so") && !strings.Contains(options, asanOrder) {
+		add("ASAN_OPTIONS", strings.Trim(options+":"+asanOrder+"=0", ":"))
+	}
 	return slices.DeleteFunc(changes, func(c Change) bool { return lookup(environ, c.Name) == c.Value })
 }
+
+// asanOrder is the option of AddressSanitizer for its place among the libraries.
+const asanOrder = "verify_asan_link_order"
 
 // Environ returns environ with Changes applied.
 func (l Libraries) Environ(environ []string, path string, s Settings) []string {

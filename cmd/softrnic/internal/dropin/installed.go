@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -42,6 +43,18 @@ func isInstalled(name string, environ []string, path string) bool {
 		}
 		rest = rest[i+len(name):]
 	}
+}
+
+// importsLibrary reports whether the program at path is linked with a library whose name begins with
+// prefix.
+func importsLibrary(path, prefix string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	names, err := f.ImportedLibraries()
+	return err == nil && slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // runPath returns the directories of DT_RPATH and DT_RUNPATH of a program, with $ORIGIN replaced.
