@@ -1,0 +1,60 @@
+package runtest
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestObserve checks that stat and top find a running program by its name, and that the capture of its packets is complete
+// after its end.
+func TestObserve(t *testing.T) {
+	needPrograms(t, "ibv_rc_pingpong")
+	b := needBuild(t)
+	session, dir := t.TempDir(), t.TempDir()
+	environ := []string{"XDG_RUNTIME_DIR=" + session}
+	file := filepath.Join(dir, "packets.pcapng")
+	server := start(t, environ, []string{"--capture", file, "--impair", "loss 1% seed 3"}, "ibv_rc_pingpong", "-g", "0", "-p", "18631")
+	awaitListener(t, server, "18631")
+
+	query := func(args ...string) []byte {
+		c := exec.Command(b.softrnic, args...)
+		c.Env = append(os.Environ(), environ...)
+		out, err := c.Output()
+		require.NoError(t, err)
+		return out
+	}
+	var reports []struct {
+		Process struct{ PID int }
+		Faults  struct{ Spec string }
+	}
+	require.NoError(t, json.Unmarshal(query("stat", "--json", "--of", "ibv_rc_pingpong"), &reports))
+	require.Len(t, reports, 1)
+	require.Equal(t, server.cmd.Process.Pid, reports[0].Process.PID, "softrnic has become the program")
+	require.Equal(t, "loss 1% seed 3", reports[0].Faults.Spec)
+	require.Contains(t, string(query("top", "-n", "1", "-d", "1ms")), "ibv_rc_pingpong")
+
+	runProgram(t, environ, nil, "ibv_rc_pingpong", "-g", "0", "-p", "18631", "127.0.0.1")
+	out, status := server.wait(t)
+	require.Zero(t, status, out)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Greater(t, info.Size(), int64(1000*4096), "a thousand messages")
+}
+
+// TestExplain checks that --explain names the reason of a failed completion.
+func TestExplain(t *testing.T) {
+	needPrograms(t, "ib_send_bw")
+	server := start(t, nil, nil, "ib_send_bw", "-p", "18632", "-n", "5000")
+	awaitListener(t, server, "18632")
+	client := start(t, nil, []string{"--explain", "--impair", "loss 100%"}, "ib_send_bw", "-p", "18632", "-n", "5000", "-u", "8", "127.0.0.1")
+	out, status := client.wait(t)
+	require.NotZero(t, status, out)
+	require.Contains(t, out, "no acknowledgement from 127.")
+	require.NoError(t, server.cmd.Process.Kill())
+	_, _ = server.wait(t)
+}
