@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -91,5 +92,20 @@ func Adopt(o Options, fd int) (Conn, error) {
 		c.release()
 		return nil, err
 	}
+	c.rx.overflow = readDrops(own)
 	return c, nil
+}
+
+// readDrops returns the number of packets that the socket has dropped since it exists, as
+// SO_RXQ_OVFL does, or 0 if it is unknown.
+func readDrops(fd int) uint32 {
+	const drops = 8            // SK_MEMINFO_DROPS of linux/sock_diag.h
+	var info [drops + 1]uint32 // SO_MEMINFO, since Linux 4.12
+	size := uint32(unsafe.Sizeof(info))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
+		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno != 0 {
+		return 0
+	}
+	return info[drops]
 }
