@@ -93,6 +93,9 @@ func (g *group) requestFrom(slot int) (fds []int, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if hasEnded(pid) {
+		return nil, fmt.Errorf("process %d has ended, but its children hold the name", pid)
+	}
 	_ = c.SetDeadline(time.Now().Add(replyTimeout)) // fails if closed, like Write
 	if _, err := c.Write([]byte{requestSockets, protocolVersion}); err != nil {
 		return nil, err

@@ -53,6 +53,10 @@ func checkPeer(c *net.UnixConn) (pid int, err error) {
 	return int(cred.Pid), nil
 }
 
+// hasEnded reports whether there is no process of this number. The number of a process in
+// another PID namespace, which may run, is 0.
+func hasEnded(pid int) bool { return pid > 0 && unix.Kill(pid, 0) == unix.ESRCH }
+
 // A foreignError is an ErrForeign with the users.
 type foreignError struct{ owner int }
 

@@ -7,22 +7,29 @@ import (
 	"time"
 )
 
-// watchAddress makes this process the broker, or watches the broker until it ends, in turn, until the
-// group is closed.
+// maxWatchDelay bounds the time between two attempts to reach a broker that ends connections at
+// once, such as a process of another user that holds the name.
+const maxWatchDelay = time.Second
+
+// watchAddress makes this process the broker, or watches the broker until it ends, in turn,
+// until the group is closed.
 func (g *group) watchAddress() {
-	for !g.isClosed() {
+	for delay := time.Millisecond; !g.isClosed(); delay = min(2*delay, maxWatchDelay) {
 		l, err := g.listenName(brokerName)
-		switch {
-		case err == nil:
+		if err == nil {
 			g.serveName(l, g.sweepSlots)
 			g.sweepSlots() // the last broker may have missed processes, and has ended itself
 			<-g.done
 			l.Close()
 			return
-		case errors.Is(err, syscall.EADDRINUSE):
-			g.watchBroker()
 		}
-		g.pause(time.Millisecond)
+		start := time.Now()
+		g.watchBroker()
+		if time.Since(start) > maxWatchDelay {
+			delay = time.Millisecond
+			continue
+		}
+		g.pause(delay)
 	}
 }
 
@@ -33,6 +40,10 @@ func (g *group) watchBroker() {
 		return
 	}
 	defer g.untrackConn(c)
+	if pid, err := checkPeer(c); err != nil || hasEnded(pid) { // children hold its name
+		g.sweepSlots()
+		return
+	}
 	if _, err := c.Write([]byte{requestWatch, protocolVersion}); err == nil {
 		_, _ = c.Read(make([]byte, 1)) // until the broker ends
 	}
@@ -50,13 +61,16 @@ func (g *group) sweepSlots() {
 	})
 }
 
-// isAlive reports whether a process holds a slot.
+// isAlive reports whether a process has a slot. It may have ended and left the slot's name to
+// children of fork.
 func (g *group) isAlive(slot int) bool {
 	c, err := g.dialName(slot)
-	if err == nil {
-		c.Close()
+	if err != nil {
+		return !errors.Is(err, syscall.ECONNREFUSED)
 	}
-	return !errors.Is(err, syscall.ECONNREFUSED)
+	defer c.Close()
+	pid, err := checkPeer(c)
+	return err != nil || !hasEnded(pid)
 }
 
 // pause waits for some time, and reports whether the group is still open.
