@@ -21,7 +21,8 @@ import (
 const childEnv = "SOFTRNIC_TEST_CM_CHILD"
 
 // An order is an order to a child: "open" a device at Addr that others share, "listen" on Port and
-// return every message, "dial" Addr, and "exchange" N messages with the peer.
+// return every message, "dial" Addr, and "exchange" N messages with the peer. "fork" starts a process that has the child's descriptors, as
+// after fork without exec.
 type order struct {
 	Do   string
 	Addr netip.AddrPort
@@ -33,7 +34,11 @@ type order struct {
 type reply struct {
 	Err  string
 	Addr netip.AddrPort // of the listener
+	PID  int            // of the process that fork starts
 }
+
+// startHeir starts a process that has all descriptors of this one. It is for Linux only.
+var startHeir func() (pid int, err error)
 
 // A childState is the state of a child: its device, and the connection that it has dialed.
 type childState struct {
@@ -79,6 +84,8 @@ func (s *childState) execute(o *order, r *reply) (err error) {
 		go serveEcho(s.device, l)
 	case "dial":
 		s.echo, err = dialEcho(s.device, s.m, o.Addr)
+	case "fork":
+		r.PID, err = startHeir()
 	case "exchange":
 		err = s.echo.exchange(o.N)
 	default:

@@ -3,14 +3,19 @@ package cm_test
 import (
 	"net/netip"
 	"os"
+	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/broker"
 	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/rnic"
 )
@@ -189,4 +194,86 @@ func TestSharedAddressChaos(t *testing.T) {
 	dev, err := rnic.Open(rnic.Options{Addr: addr}) // nobody has the address
 	require.NoError(t, err)
 	require.NoError(t, dev.Close())
+}
+
+// TestSharedAddressProcesses runs as many processes at one address as there are slots. Each one
+// connects to the next.
+func TestSharedAddressProcesses(t *testing.T) {
+	needSharing(t)
+	if testing.Short() {
+		t.Skip("64 processes")
+	}
+	addr := ownaddr.Device(66)
+	list := make([]*child, broker.Slots)
+	for i := range list {
+		list[i] = startChild(t)
+		list[i].start(order{Do: "open", Addr: addr})
+	}
+	var listeners []netip.AddrPort
+	for _, c := range list {
+		c.finish()
+		listeners = append(listeners, c.do(order{Do: "listen"}).Addr)
+	}
+	for i, c := range list {
+		c.start(order{Do: "dial", Addr: listeners[(i+1)%len(list)]})
+	}
+	for _, c := range list {
+		c.finish()
+		c.start(order{Do: "exchange", N: 20})
+	}
+	for _, c := range list {
+		c.finish()
+	}
+}
+
+func init() {
+	startHeir = func() (int, error) {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			return 0, err
+		}
+		for _, e := range list {
+			if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+				_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0) // fails for that of ReadDir
+			}
+		}
+		heir := exec.Command("sleep", "600")
+		err = heir.Start()
+		return heir.Process.Pid, err
+	}
+}
+
+// TestSharedAddressForked kills the broker, whose descriptors a child of fork without exec keeps.
+// Its ports are free, and processes join, listen and connect. The address is in use until the
+// child ends.
+func TestSharedAddressForked(t *testing.T) {
+	needSharing(t)
+	addr := ownaddr.Device(67)
+	first := newChild(t, addr)
+	gone := first.do(order{Do: "listen", Port: 7001}).Addr
+	heir := first.do(order{Do: "fork"}).PID
+	defer unix.Kill(heir, unix.SIGKILL)
+	a := newChild(t, addr)
+	first.kill()
+	b := newChild(t, addr)
+	require.Equal(t, gone, b.do(order{Do: "listen", Port: 7001}).Addr)
+	for _, c := range []*child{a, b} {
+		c.do(order{Do: "dial", Addr: gone})
+		c.do(order{Do: "exchange", N: 20})
+	}
+	a.kill()
+	b.kill()
+	_, err := rnic.Open(rnic.Options{Addr: addr})
+	require.ErrorIs(t, err, unix.EADDRINUSE)
+	_, err = rnic.Open(rnic.Options{Addr: addr, Share: true})
+	require.ErrorIs(t, err, unix.EADDRINUSE)
+	require.ErrorContains(t, err, "has ended, but its children hold the name")
+	require.NoError(t, unix.Kill(heir, unix.SIGKILL))
+	require.Eventually(t, func() bool {
+		dev, err := rnic.Open(rnic.Options{Addr: addr})
+		if err == nil {
+			err = dev.Close()
+		}
+		return err == nil
+	}, patience, time.Millisecond)
 }

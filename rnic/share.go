@@ -11,12 +11,15 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// applyShareEnvironment sets Share from the environment.
+// applyShareEnvironment sets Share from the environment, for programs that know nothing of it:
+// those that would let the system choose a port use the shared one.
 func (o *Options) applyShareEnvironment() error {
 	switch env := os.Getenv(envShare); env {
 	case "", "0":
 	case "1":
-		o.Share = true
+		if !o.Share {
+			o.Share, o.AnyPort = true, false
+		}
 	default:
 		return optionError(envShare, fmt.Errorf("%q: want 0 or 1", env))
 	}

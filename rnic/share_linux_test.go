@@ -120,6 +120,10 @@ func TestSharedAddressRefused(t *testing.T) {
 	t.Setenv(envShare, "1")
 	alone := newEnd(t, Options{Addr: netip.AddrPortFrom(addr.Addr(), 4792)}) // by the environment shared, too
 	require.NotNil(t, alone.dev.member)
+	anyPort, err := Open(Options{Addr: alone.dev.Addr(), AnyPort: true})
+	require.NoError(t, err)
+	require.Equal(t, alone.dev.Addr(), anyPort.Addr())
+	require.NoError(t, anyPort.Close())
 	t.Setenv(envShare, "0")
 	_, err = Open(Options{Addr: alone.dev.Addr()})
 	require.ErrorIs(t, err, syscall.EADDRINUSE)
