@@ -21,7 +21,7 @@ func OpenMulticast(o Options, group netip.AddrPort) (Conn, error) {
 	}
 	o.membership = membership{group: group.Addr(), index: ifc.Index}
 	o.Addr = group
-	return openFast(o)
+	return openFast(o.withDefaults())
 }
 
 // membership is a multicast group to join on an interface.
