@@ -11,6 +11,7 @@
 #include "rdmacm.h"
 #include "_cgo_export.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -31,19 +32,22 @@ int API(cm_open)(int flags)
 }
 
 // get_event waits for an event of a channel and stores it.
-static int get_event(int fd, const struct rdma_ucm_cmd_hdr *header, const struct rdma_ucm_get_event *command)
+static int get_event(int fd, uint64_t channel, const struct rdma_ucm_cmd_hdr *header,
+		     const struct rdma_ucm_get_event *command)
 {
-	for (;;) {
+	for (bool again = false;; again = true) {
 		char token;
 		ssize_t n = recv(fd, &token, sizeof token, 0);
+		if (n < 0 && again && (errno == EBADF || errno == ENOTSOCK))
+			poll(NULL, 0, -1); // closed by another thread: the kernel waits for a signal then
 		if (n < 0)
 			return errno;
 		if (n == 0)
 			return EIO;
-		int error = go_cm_event(fd, cm_pointer(command->response), header->out);
+		int error = go_cm_event(channel, cm_pointer(command->response), header->out);
 		if (error != EAGAIN)
 			return error;
-		// The event was dropped after its token was sent: its id is destroyed or has migrated.
+		// The event was dropped after its token was read: its id is destroyed or has migrated.
 	}
 }
 
@@ -52,10 +56,11 @@ static int get_event(int fd, const struct rdma_ucm_cmd_hdr *header, const struct
 ssize_t API(cm_write)(int fd, const void *buffer, size_t count)
 {
 	struct rdma_ucm_cmd_hdr header;
+	uint64_t channel;
 	int error;
 	if (softrnic_forked)
 		error = EIO;
-	else if (!go_cm_is_channel(fd))
+	else if (!(channel = go_cm_find_channel(fd)))
 		return -2;
 	else if (count < sizeof header)
 		error = EINVAL;
@@ -66,12 +71,12 @@ ssize_t API(cm_write)(int fd, const void *buffer, size_t count)
 		if (header.in + sizeof header > count)
 			error = EINVAL;
 		else if (header.cmd != RDMA_USER_CM_CMD_GET_EVENT)
-			error = go_cm_command(fd, header.cmd, (void *)command, header.in, header.out);
+			error = go_cm_command(channel, header.cmd, (void *)command, header.in, header.out);
 		else if (header.in < sizeof get || header.out < offsetof(struct rdma_ucm_event_resp, reserved))
 			error = ENOSPC;
 		else {
 			memcpy(&get, command, sizeof get);
-			error = get_event(fd, &header, &get);
+			error = get_event(fd, channel, &header, &get);
 		}
 	}
 	if (error) {

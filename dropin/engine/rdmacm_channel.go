@@ -19,6 +19,7 @@ var cmMu sync.Mutex
 
 // A cmChannel is an open /dev/infiniband/rdma_cm: the kernel's side of an rdma_event_channel.
 type cmChannel struct {
+	fd     int      // the program's descriptor
 	inode  uint64   // of the program's socket
 	socket *os.File // the engine's end of the pair
 	ids    map[uint32]*cmID
@@ -64,11 +65,11 @@ func go_cm_open(flags C.int) C.int {
 		syscall.Close(pair[1])
 		return -C.EMFILE
 	}
-	ch := &cmChannel{inode: inode, socket: os.NewFile(uintptr(pair[1]), "rdma_cm"), ids: make(map[uint32]*cmID)}
+	ch := &cmChannel{fd: fd, inode: inode, socket: os.NewFile(uintptr(pair[1]), "rdma_cm"), ids: make(map[uint32]*cmID)}
 	cmMu.Lock()
 	cmChannels[fd] = ch
 	cmMu.Unlock()
-	go ch.awaitClose(fd)
+	go ch.awaitClose()
 	return C.int(fd)
 }
 
@@ -84,30 +85,44 @@ func inodeOf(fd int) (inode uint64, ok bool) {
 
 // channelOf returns the channel of a descriptor, or nil.
 func channelOf(fd int) *cmChannel {
-	ch := cmChannels[fd]
-	if ch == nil {
-		return nil
+	if ch := cmChannels[fd]; ch != nil && ch.isOpen() {
+		return ch
 	}
-	if inode, ok := inodeOf(fd); !ok || inode != ch.inode {
-		return nil
-	}
-	return ch
+	return nil
 }
 
-//export go_cm_is_channel
-func go_cm_is_channel(fd C.int) C.int {
+// isOpen reports whether the program's descriptor still is the channel's.
+func (ch *cmChannel) isOpen() bool {
+	inode, ok := inodeOf(ch.fd)
+	return ok && inode == ch.inode
+}
+
+// go_cm_find_channel returns the handle of a channel, or 0 if the descriptor is none.
+//
+//export go_cm_find_channel
+func go_cm_find_channel(fd C.int) C.uint64_t {
 	defer reportPanic()
 	cmMu.Lock()
 	defer cmMu.Unlock()
-	if channelOf(int(fd)) == nil {
-		return 0
+	if ch := channelOf(int(fd)); ch != nil {
+		return C.uint64_t(ch.inode)
 	}
-	return 1
+	return 0
+}
+
+// findChannel returns the channel of a handle, or nil if it is closed.
+func findChannel(handle C.uint64_t) *cmChannel {
+	for _, ch := range cmChannels {
+		if ch.inode == uint64(handle) {
+			return ch
+		}
+	}
+	return nil
 }
 
 // awaitClose destroys the ids of a channel when the last descriptor of it is closed, as the kernel
 // does. It acquires cmMu.
-func (ch *cmChannel) awaitClose(fd int) {
+func (ch *cmChannel) awaitClose() {
 	var b [1]byte
 	for {
 		if n, err := ch.socket.Read(b[:]); err != nil || n == 0 {
@@ -116,8 +131,8 @@ func (ch *cmChannel) awaitClose(fd int) {
 	}
 	cmMu.Lock()
 	defer cmMu.Unlock()
-	if cmChannels[fd] == ch {
-		delete(cmChannels, fd)
+	if cmChannels[ch.fd] == ch {
+		delete(cmChannels, ch.fd)
 	}
 	for _, id := range ch.ids {
 		id.destroy()
@@ -150,11 +165,11 @@ func (ch *cmChannel) sendToken() {
 // returns EAGAIN if there is none.
 //
 //export go_cm_event
-func go_cm_event(fd C.int, response unsafe.Pointer, size C.uint) C.int {
+func go_cm_event(channel C.uint64_t, response unsafe.Pointer, size C.uint) C.int {
 	defer reportPanic()
 	cmMu.Lock()
 	defer cmMu.Unlock()
-	ch := channelOf(int(fd))
+	ch := findChannel(channel)
 	if ch == nil {
 		return C.EBADF
 	}
@@ -180,8 +195,7 @@ func go_cm_event(fd C.int, response unsafe.Pointer, size C.uint) C.int {
 }
 
 // dropEvents removes the events of an id or, if group is not nil, those of the group, and destroys
-// the ids of requests among them. Their tokens remain: the reader of one finds no event and waits
-// again, and the descriptor becomes unreadable when the last is read.
+// the ids of requests among them.
 func (ch *cmChannel) dropEvents(id *cmID, group *cmGroup) {
 	var requests []*cmID
 	ch.events = slices.DeleteFunc(ch.events, func(e *cmEvent) bool {
@@ -193,7 +207,20 @@ func (ch *cmChannel) dropEvents(id *cmID, group *cmGroup) {
 		}
 		return true
 	})
+	ch.dropTokens()
 	for _, r := range requests {
 		r.destroy()
+	}
+}
+
+// dropTokens reads the tokens of dropped events, so that the descriptor is not readable without an
+// event. A reader that was faster finds no event and waits again.
+func (ch *cmChannel) dropTokens() {
+	var b [1]byte
+	for ch.tokens > len(ch.events) && ch.isOpen() {
+		if n, _, err := syscall.Recvfrom(ch.fd, b[:], syscall.MSG_DONTWAIT); err != nil || n != 1 {
+			return
+		}
+		ch.tokens--
 	}
 }

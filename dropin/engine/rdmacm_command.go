@@ -47,11 +47,11 @@ var cmCommands = map[C.uint]func(cmCommand) C.int{
 // go_cm_command executes a command and returns an errno.
 //
 //export go_cm_command
-func go_cm_command(fd C.int, command C.uint, in unsafe.Pointer, size, out C.uint) C.int {
+func go_cm_command(channel C.uint64_t, command C.uint, in unsafe.Pointer, size, out C.uint) C.int {
 	defer reportPanic()
 	cmMu.Lock()
 	defer cmMu.Unlock()
-	ch := channelOf(int(fd))
+	ch := findChannel(channel)
 	if ch == nil {
 		return C.EBADF
 	}
@@ -271,6 +271,7 @@ func (id *cmID) migrate(to *cmChannel) {
 		}
 	}
 	from.events = rest
+	from.dropTokens()
 	for _, e := range moved {
 		to.queue(e)
 	}
