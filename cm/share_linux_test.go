@@ -1,6 +1,7 @@
 package cm_test
 
 import (
+	"context"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -18,6 +19,7 @@ import (
 	"github.com/softrnic/softrnic/internal/broker"
 	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // needSharing skips a test if devices cannot share an address.
@@ -276,4 +278,45 @@ func TestSharedAddressForked(t *testing.T) {
 		}
 		return err == nil
 	}, patience, time.Millisecond)
+}
+
+// TestSharedAddressWithdrawn withdraws a request before the peer knows the ID of the listener's
+// side, so that nothing in the message tells which of three devices has the request.
+func TestSharedAddressWithdrawn(t *testing.T) {
+	needSharing(t)
+	o := rnic.Options{Addr: ownaddr.Device(68), Share: true}
+	list := []*end{newEndOn(t, o, cm.Options{}), newEndOn(t, o, cm.Options{}), newEndOn(t, o, cm.Options{})}
+	e := newEnd(t, cm.Options{})
+	for _, to := range list {
+		l, err := to.m.Listen(0, cm.ListenOptions{})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(soon(t))
+		done := make(chan error, 1)
+		go func() {
+			_, err := e.m.Dial(ctx, l.Addr(), e.newQP(t, verbs.RC), cm.DialOptions{})
+			done <- err
+		}()
+		r, err := l.Accept(soon(t))
+		require.NoError(t, err)
+		cancel()
+		require.ErrorIs(t, <-done, context.Canceled)
+		require.Eventually(t, func() bool { return to.m.Stats().HalfOpen == 0 }, patience, time.Millisecond)
+		_, err = r.Accept(soon(t), to.newQP(t, verbs.RC), cm.AcceptOptions{})
+		require.ErrorIs(t, err, cm.ErrWithdrawn)
+	}
+}
+
+// TestSharedAddressLostPeer disconnects from a process that was killed. Another process at its
+// address confirms.
+func TestSharedAddressLostPeer(t *testing.T) {
+	needSharing(t)
+	addr := ownaddr.Device(69)
+	newChild(t, addr)
+	doomed := newChild(t, addr)
+	e := newEnd(t, cm.Options{})
+	out, err := dialEcho(e.dev, e.m, doomed.do(order{Do: "listen"}).Addr)
+	require.NoError(t, err)
+	require.NoError(t, out.exchange(20))
+	doomed.kill()
+	require.NoError(t, out.conn.Close())
 }

@@ -6,32 +6,49 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// forwardPacket sends packet i of a datagram to another device at the address, if it belongs
-// there: the kernel has merged packets, and has selected this device by the first one. Token and
-// lock are held.
-func (s *shard) forwardPacket(d *link.Datagram, raw []byte, i int) bool {
-	slot := s.dev.member.Slot()
-	if broker.IsForSlot(raw, slot) {
+// openEnvelope replaces an envelope from another device at the address by the packet in it, and
+// reports whether it was one.
+func (s *shard) openEnvelope(d *link.Datagram) bool {
+	if d.Src != s.flows.local || d.Count() != 1 || !broker.IsEnvelope(d.Buf) {
 		return false
 	}
+	d.Src, d.TOS, d.ID, d.Buf = broker.OpenEnvelope(d.Buf)
+	d.Seg = len(d.Buf)
+	return true
+}
+
+// forwardPacket sends packet i of a datagram, which came without an envelope, to the devices at
+// the address to which it belongs. It reports whether this device has no use for the packet: the
+// kernel has merged packets, and has selected this device by the first one. Token and lock are
+// held.
+func (s *shard) forwardPacket(d *link.Datagram, i int) bool {
+	raw := d.Packet(i)
+	if i > 0 && !broker.IsForSlot(raw, s.dev.member.Slot()) {
+		s.sendEnvelope(d, i, broker.SlotOfPacket)
+		return true
+	}
+	if broker.IsWithdrawal(raw) {
+		for slot := range broker.Slots {
+			if s.dev.member.HasManager(slot) {
+				s.sendEnvelope(d, i, slot)
+			}
+		}
+	}
+	return false
+}
+
+// sendEnvelope sends packet i of a datagram to a slot. A packet that is too large is lost.
+func (s *shard) sendEnvelope(d *link.Datagram, i, slot int) {
+	raw := d.Packet(i)
 	n := broker.EnvelopeLen + len(raw) + wire.ICRCLen
 	if n > link.MaxPacket {
-		return false
+		return
 	}
 	b := s.tx.Next(&s.dev.ownPath, n)
 	if b == nil {
 		s.flush()
 		b = s.tx.Next(&s.dev.ownPath, n)
 	}
-	broker.PutEnvelope(b, d.Src, d.TOS, d.ID+uint16(i))
+	broker.PutEnvelope(b, slot, d.Src, d.TOS, d.ID+uint16(i))
 	copy(b[broker.EnvelopeLen:], raw)
-	return true
-}
-
-// openEnvelope replaces an envelope from another device at the address by the packet in it.
-func (s *shard) openEnvelope(d *link.Datagram) {
-	if d.Src == s.flows.local && d.Count() == 1 && broker.IsEnvelope(d.Buf) {
-		d.Src, d.TOS, d.ID, d.Buf = broker.OpenEnvelope(d.Buf)
-		d.Seg = len(d.Buf)
-	}
 }

@@ -165,9 +165,7 @@ func (s *shard) timersOverdue(now reliability.Time) bool {
 // handleDatagram handles the packets of one datagram and returns their number.
 // Token and lock are held.
 func (s *shard) handleDatagram(now reliability.Time, d *link.Datagram) int {
-	if s.dev.member != nil {
-		s.openEnvelope(d)
-	}
+	shared := s.dev.member != nil && !s.openEnvelope(d)
 	n := d.Count()
 	flow := s.flows.get(d.Src)
 	p := &s.pkt
@@ -175,7 +173,7 @@ func (s *shard) handleDatagram(now reliability.Time, d *link.Datagram) int {
 	var q *queuePair
 	for i := range n {
 		raw := d.Packet(i)
-		if i > 0 && s.dev.member != nil && s.forwardPacket(d, raw, i) {
+		if shared && s.forwardPacket(d, i) {
 			continue
 		}
 		if drop := p.Parse(raw); drop != wire.DropNone {

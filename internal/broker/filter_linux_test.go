@@ -2,6 +2,7 @@ package broker
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,11 +53,12 @@ func TestFilter(t *testing.T) {
 			slots[s] = slot
 		}
 		other := rapid.IntRange(0, Slots-1).Draw(t, "other")
-		vm := newVM(t, buildFilter(services, other))
+		inUse := rapid.SliceOfNDistinct(rapid.IntRange(0, Slots-1), 0, Slots, rapid.ID[int]).Draw(t, "used")
+		vm := newVM(t, buildFilter(services, inUse, other))
 
 		qpn := rapid.Uint32Range(2, wire.QPNMask).Draw(t, "QPN")
 		require.Equal(t, QPNSlot(qpn), selectSlot(t, vm, packetTo(qpn, mad.Header{Attr: mad.AttrRTU}, &mad.RTU{LocalID: 1})))
-		ours, theirs := rapid.Uint32().Draw(t, "our ID"), rapid.Uint32().Draw(t, "their ID")
+		ours, theirs := rapid.OneOf(rapid.Uint32(), rapid.Just[uint32](0)).Draw(t, "our ID"), rapid.Uint32().Draw(t, "their ID")
 		for attr, m := range map[mad.Attr]mad.Message{
 			mad.AttrMRA: &mad.MRA{LocalID: theirs, RemoteID: ours}, mad.AttrREJ: &mad.REJ{LocalID: theirs, RemoteID: ours},
 			mad.AttrREP: &mad.REP{LocalID: theirs, RemoteID: ours}, mad.AttrRTU: &mad.RTU{LocalID: theirs, RemoteID: ours},
@@ -64,7 +66,11 @@ func TestFilter(t *testing.T) {
 			mad.AttrLAP: &mad.LAP{LocalID: theirs, RemoteID: ours}, mad.AttrAPR: &mad.APR{LocalID: theirs, RemoteID: ours},
 			mad.AttrSIDRRep: &mad.SIDRRep{RequestID: ours, ServiceID: mad.ServiceID(theirs)},
 		} {
-			require.EqualValues(t, ours>>idShift, selectSlot(t, vm, packetTo(wire.QPNGSI, mad.Header{Attr: attr}, m)), attr)
+			want := other
+			if slot := int(ours >> idShift); ours != 0 && slices.Contains(inUse, slot) {
+				want = slot
+			}
+			require.Equal(t, want, selectSlot(t, vm, packetTo(wire.QPNGSI, mad.Header{Attr: attr}, m)), attr)
 		}
 		requests := []uint32{rapid.Uint32().Draw(t, "service")}
 		for s := range slots {
@@ -92,7 +98,7 @@ func TestFilter(t *testing.T) {
 
 // TestFilterShortPacket checks that packets that end too early go to slot 0.
 func TestFilterShortPacket(t *testing.T) {
-	vm := newVM(t, buildFilter([Slots][]uint32{}, 7))
+	vm := newVM(t, buildFilter([Slots][]uint32{}, nil, 7))
 	request := packetTo(wire.QPNGSI, mad.Header{Attr: mad.AttrREQ}, &mad.REQ{LocalID: 1, ServiceID: 2})
 	for n := range serviceOffset + 8 {
 		slot, err := vm.Run(request[:n])
@@ -127,12 +133,16 @@ func TestFilterLimit(t *testing.T) {
 // TestEnvelope checks that a packet in an envelope is selected as without, that its source is
 // kept, and that IsForSlot agrees with the program.
 func TestEnvelope(t *testing.T) {
+	var all []int
+	for slot := range Slots {
+		all = append(all, slot)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		service, slot := rapid.Uint32().Draw(t, "service"), rapid.IntRange(0, Slots-1).Draw(t, "slot")
 		var services [Slots][]uint32
 		services[slot] = []uint32{service}
-		vm := newVM(t, buildFilter(services, 5))
-		ours := rapid.Uint32().Draw(t, "our ID")
+		vm := newVM(t, buildFilter(services, all, 5))
+		ours := rapid.Uint32Min(1).Draw(t, "our ID")
 		headers := []mad.Header{{Attr: mad.AttrREQ}, {Attr: mad.AttrRTU}, {Attr: mad.AttrSIDRReq}, {Attr: mad.AttrSIDRRep}}
 		messages := []mad.Message{&mad.REQ{ServiceID: mad.ServiceID(service)}, &mad.RTU{RemoteID: ours}, &mad.SIDRReq{ServiceID: mad.ServiceID(service)}, &mad.SIDRRep{RequestID: ours}}
 		k := rapid.IntRange(0, len(messages)-1).Draw(t, "message")
@@ -141,7 +151,10 @@ func TestEnvelope(t *testing.T) {
 
 		src := netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), 4791)
 		b := make([]byte, EnvelopeLen+len(pkt)+wire.ICRCLen)
-		PutEnvelope(b, src, 3, 77)
+		direct := rapid.IntRange(0, Slots-1).Draw(t, "slot of the envelope")
+		PutEnvelope(b, direct, src, 3, 77)
+		require.Equal(t, direct, selectSlot(t, vm, b))
+		PutEnvelope(b, SlotOfPacket, src, 3, 77)
 		copy(b[EnvelopeLen:], pkt)
 		want := selectSlot(t, vm, pkt)
 		require.Equal(t, want, selectSlot(t, vm, b))
@@ -161,4 +174,17 @@ func TestEnvelope(t *testing.T) {
 		require.Equal(t, qpn < 2, MustSeparate(pkt, other))
 		require.True(t, MustSeparate(pkt, packetTo(qpn^1<<22, headers[k], messages[k])))
 	})
+}
+
+// TestIsWithdrawal checks that only a REJ without an ID of ours is a withdrawal.
+func TestIsWithdrawal(t *testing.T) {
+	rej := func(qpn, ours uint32) []byte {
+		return packetTo(qpn, mad.Header{Attr: mad.AttrREJ}, &mad.REJ{LocalID: 7, RemoteID: ours, Reason: mad.RejTimeout})
+	}
+	require.True(t, IsWithdrawal(rej(wire.QPNGSI, 0)))
+	require.False(t, IsForSlot(rej(wire.QPNGSI, 0), 0))
+	require.False(t, IsWithdrawal(rej(wire.QPNGSI, 1)))
+	require.False(t, IsWithdrawal(rej(17, 0)))
+	require.False(t, IsWithdrawal(packetTo(wire.QPNGSI, mad.Header{Attr: mad.AttrRTU}, &mad.RTU{LocalID: 7})))
+	require.False(t, IsWithdrawal(rej(wire.QPNGSI, 0)[:serviceOffset-1]))
 }

@@ -12,26 +12,32 @@ import (
 // one. The process that gets them sends those of other slots on, in an envelope that keeps
 // their source, to its own address: only members of the address can send from there.
 //
-//	 0  opcode 0xFF             2  IPv4 identification    8  source port
-//	 1  traffic class           4  0                     10  source address
-//	32  the packet, from the BTH to the ICRC
+//	 0  opcode 0xFF               4  0                       8  source port
+//	 1  traffic class             6  slot + 1, or 0         10  source address
+//	 2  IPv4 identification       7  0                      32  the packet, from the BTH to the ICRC
 //
 // Opcodes from 0xC0 on are for the manufacturer (IBTA volume 1, 9.2.1). The program in the
-// kernel selects the slot by the packet inside.
+// kernel selects the slot in the envelope, or else that of the packet inside.
 
 // EnvelopeLen is the length of an envelope without the packet, in bytes.
 const EnvelopeLen = 32
 
-const envelopeOpcode = 0xFF
+const (
+	envelopeOpcode     = 0xFF
+	envelopeSlotOffset = 6
+)
+
+// SlotOfPacket stands for the slot to which the packet in an envelope belongs.
+const SlotOfPacket = -1
 
 // IsEnvelope reports whether a datagram is an envelope.
 func IsEnvelope(b []byte) bool { return len(b) > EnvelopeLen+wire.ICRCLen && b[0] == envelopeOpcode }
 
-// PutEnvelope writes the header of an envelope to the first EnvelopeLen bytes of b.
-func PutEnvelope(b []byte, src netip.AddrPort, tos uint8, id uint16) {
+// PutEnvelope writes the header of an envelope to a slot to the first EnvelopeLen bytes of b.
+func PutEnvelope(b []byte, slot int, src netip.AddrPort, tos uint8, id uint16) {
 	b = b[:EnvelopeLen]
 	clear(b)
-	b[0], b[1] = envelopeOpcode, tos
+	b[0], b[1], b[envelopeSlotOffset] = envelopeOpcode, tos, byte(slot+1)
 	binary.BigEndian.PutUint16(b[2:], id)
 	binary.BigEndian.PutUint16(b[8:], src.Port())
 	ip := src.Addr().As16()
@@ -46,7 +52,7 @@ func OpenEnvelope(b []byte) (src netip.AddrPort, tos uint8, id uint16, pkt []byt
 }
 
 // IsForSlot reports whether a packet belongs to a slot. That is not known of datagrams to QP 1
-// without a communication ID: the kernel knows the slot of their service.
+// without a communication ID of ours: the kernel knows the slot of their service.
 func IsForSlot(pkt []byte, slot int) bool {
 	if len(pkt) < wire.BTHLen {
 		return true // no packet; any slot may drop it
@@ -64,7 +70,16 @@ func IsForSlot(pkt []byte, slot int) bool {
 	case mad.AttrSIDRRep:
 		id = sidrIDOffset
 	}
-	return int(binary.BigEndian.Uint32(pkt[id:])>>idShift) == slot
+	own := binary.BigEndian.Uint32(pkt[id:])
+	return own != 0 && int(own>>idShift) == slot
+}
+
+// IsWithdrawal reports whether a packet is a REJ without an ID of ours: the peer withdraws a
+// request before it has got our ID. The slot that has the request is unknown, so that all slots
+// with a connection manager must get it.
+func IsWithdrawal(pkt []byte) bool {
+	return len(pkt) >= serviceOffset && isGSI(pkt) && pkt[classOffset] == classCM &&
+		mad.Attr(binary.BigEndian.Uint16(pkt[attrOffset:])) == mad.AttrREJ && binary.BigEndian.Uint32(pkt[ownIDOffset:]) == 0
 }
 
 // MustSeparate reports whether two packets to one address, where they are sent to different

@@ -103,6 +103,9 @@ func (m *Member) RemoveManager() {
 	})
 }
 
+// HasManager reports whether another slot has a connection manager.
+func (m *Member) HasManager(slot int) bool { return slot != m.slot && m.g.table.hasManager(slot) }
+
 // Register makes requests for a service go to this slot. It reports whether it does: another
 // slot may have registered the service. The service ID must have 32 bits.
 func (m *Member) Register(service uint64) (ok bool, err error) {

@@ -31,6 +31,9 @@ func (m *Member) AddManager() error { return nil }
 // RemoveManager does nothing.
 func (m *Member) RemoveManager() {}
 
+// HasManager returns false.
+func (m *Member) HasManager(int) bool { return false }
+
 // Register does nothing.
 func (m *Member) Register(uint64) (bool, error) { return true, nil }
 

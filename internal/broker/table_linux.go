@@ -133,6 +133,16 @@ func (t *table) markUsed(slot int) { t.mem[slotsOffset+slot] = slotUsed }
 
 func (t *table) isUsed(slot int) bool { return t.mem[slotsOffset+slot]&slotUsed != 0 }
 
+// usedSlots returns the slots in use.
+func (t *table) usedSlots() (list []int) {
+	for slot := range Slots {
+		if t.isUsed(slot) {
+			list = append(list, slot)
+		}
+	}
+	return list
+}
+
 // clearSlot makes a slot unused, and removes its services.
 func (t *table) clearSlot(slot int) {
 	t.mem[slotsOffset+slot] = 0
@@ -150,10 +160,12 @@ func (t *table) setManager(slot int, on bool) {
 	}
 }
 
+func (t *table) hasManager(slot int) bool { return t.mem[slotsOffset+slot]&slotManager != 0 }
+
 // managerSlot returns the first slot with a connection manager, or 0 if there is none.
 func (t *table) managerSlot() int {
 	for slot := range Slots {
-		if t.mem[slotsOffset+slot]&slotManager != 0 {
+		if t.hasManager(slot) {
 			return slot
 		}
 	}
