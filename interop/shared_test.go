@@ -29,7 +29,7 @@ func TestSharedAddress(t *testing.T) {
 	errs := make([]error, len(programs))
 	var running sync.WaitGroup
 	for i, p := range programs {
-		running.Go(func() { errs[i] = p.runBoth(t, g, p.softHosts, families[0], "") })
+		running.Go(func() { errs[i] = p.runBoth(t, g, p.softHosts, families[0], "", "") })
 	}
 	running.Wait()
 	for i, err := range errs {
