@@ -47,6 +47,7 @@ func listenAuto() (net.Listener, Address, error) {
 	if err != nil {
 		return nil, Address{}, err
 	}
+	removeEnded(dir)
 	for n := 0; ; n++ {
 		a, err := unixAddress(filepath.Join(dir, socketName(os.Getpid(), n)))
 		if err != nil {
@@ -58,6 +59,17 @@ func listenAuto() (net.Listener, Address, error) {
 			return l, a, nil
 		case !errors.Is(err, errInUse):
 			return nil, a, fmt.Errorf("debug endpoint %v: %w", a, err)
+		}
+	}
+}
+
+// removeEnded removes the sockets that killed processes left. A process that runs may have bound its
+// socket and not listen yet, so that a refused connection alone does not show its end.
+func removeEnded(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if pid, ok := socketPID(e.Name()); ok && hasEnded(pid) {
+			_ = removeStale(filepath.Join(dir, e.Name())) // the next process tries again
 		}
 	}
 }

@@ -5,6 +5,7 @@ package debug
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -94,4 +95,21 @@ func TestProcessOf(t *testing.T) {
 			require.Equal(t, want, pid)
 		}
 	}
+}
+
+// TestEndedProcesses checks that a process removes the sockets of killed ones, and no others.
+func TestEndedProcesses(t *testing.T) {
+	dir := shortDir(t)
+	ended := exec.Command(os.Args[0], "-test.run=^$")
+	require.NoError(t, ended.Run())
+	gone := filepath.Join(dir, socketName(ended.Process.Pid, 0))
+	leaveSocket(t, gone)
+	bound := filepath.Join(dir, socketName(os.Getppid(), 0)) // of a process that runs and does not listen yet
+	leaveSocket(t, bound)
+	other := filepath.Join(dir, "other.sock")
+	leaveSocket(t, other)
+	removeEnded(dir)
+	require.NoFileExists(t, gone)
+	require.FileExists(t, bound)
+	require.FileExists(t, other)
 }

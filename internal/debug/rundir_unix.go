@@ -17,3 +17,6 @@ func ownedByUser(info fs.FileInfo) bool {
 
 // modePrivate reports whether only the owner has permissions.
 func modePrivate(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 == 0 }
+
+// hasEnded reports whether no process has the number. Those of other containers are not visible.
+func hasEnded(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH }
