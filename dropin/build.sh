@@ -62,7 +62,9 @@ build_engine() {
   for header in infiniband/verbs.h:libibverbs-dev rdma/rdma_cma.h:librdmacm-dev; do
     has_header "${header%:*}" || missing "$CC finds no <${header%:*}>; Debian: apt-get install ${header#*:}"
   done
-  CGO_ENABLED=1 CC=$CC "$GO" build -trimpath -buildmode=c-shared -o "$work/engine.so" ./engine
+  # Goroutines are not preempted by SIGURG: see engine/signals.c.
+  CGO_ENABLED=1 CC=$CC "$GO" build -trimpath -buildmode=c-shared -ldflags=-X=runtime.godebugDefault=asyncpreemptoff=1 \
+    -o "$work/engine.so" ./engine
   mv -f "$work/engine.so" "$out/libsoftrnic-engine.so"
 }
 

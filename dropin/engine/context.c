@@ -36,6 +36,7 @@ static int open_devices(void)
 		return 0;
 	pthread_mutex_lock(&devices_mutex);
 	if (device_count < 0) {
+		restore_signals();
 		int count = go_open_devices();
 		devices = calloc(count ? count : 1, sizeof *devices);
 		for (int i = 0; i < count; i++) {
@@ -326,21 +327,24 @@ static void release_context(struct context *c)
 	if (!last)
 		return;
 	event_queue_close(&c->async);
-	free(c);
+	retire(c);
 }
 
 int API(ibv_close_device)(struct ibv_context *context)
 {
 	struct context *c = context_of(context), *original = c->original;
-	if (!softrnic_forked)
-		go_close_context(c->handle);
 	pthread_mutex_lock(&contexts_mutex);
 	struct context **link = &contexts;
 	while (*link && *link != c)
 		link = &(*link)->next;
-	if (*link)
+	bool open = *link;
+	if (open)
 		*link = c->next;
 	pthread_mutex_unlock(&contexts_mutex);
+	if (!open)
+		return fail(EINVAL); // closed before
+	if (!softrnic_forked)
+		go_close_context(c->handle);
 	close(context->cmd_fd);
 	release_context(c);
 	if (original)

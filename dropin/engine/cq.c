@@ -149,6 +149,6 @@ int API(ibv_destroy_cq)(struct ibv_cq *cq)
 		cq->channel->refcnt--;
 		pthread_mutex_unlock(&cq->context->mutex);
 	}
-	free(q);
+	retire(q);
 	return 0;
 }

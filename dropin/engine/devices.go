@@ -53,6 +53,7 @@ func (c *deviceContext) Close() error {
 	c.device.mu.Lock()
 	defer c.device.mu.Unlock()
 	delete(c.device.contexts, c)
+	owners.removeContext(c.c)
 	return nil
 }
 

@@ -151,6 +151,9 @@ static inline void *fail_null(int error)
 	return NULL;
 }
 
+void retire(void *object);
+void restore_signals(void);
+
 int event_queue_open(struct event_queue *queue);
 void event_queue_close(struct event_queue *queue);
 void event_queue_push(struct event_queue *queue, void *object, int type);

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"sync"
 	"syscall"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -44,10 +45,14 @@ func errnoOf(err error) C.int {
 	return C.EINVAL
 }
 
+// reporting is locked for good by the first panic, so that there is one report.
+var reporting sync.Mutex
+
 // reportPanic ends the process with a clear text if the calling function panics. A panic cannot
 // cross into C.
 func reportPanic() {
 	if v := recover(); v != nil {
+		reporting.Lock()
 		fmt.Fprintf(os.Stderr, "softrnic: internal error: %v\n\n%s\nThis is a bug of softrnic, not of the program. "+
 			"Please report it with the text above: github.com/softrnic/softrnic\n", v, debug.Stack())
 		os.Exit(134)

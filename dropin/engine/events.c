@@ -146,7 +146,7 @@ int API(ibv_destroy_comp_channel)(struct ibv_comp_channel *channel)
 			return fail(error);
 	}
 	event_queue_close(&ch->events);
-	free(ch);
+	retire(ch);
 	return 0;
 }
 

@@ -29,6 +29,8 @@ struct ibv_pd *API(ibv_alloc_pd)(struct ibv_context *context)
 int API(ibv_dealloc_pd)(struct ibv_pd *ibpd)
 {
 	struct protection_domain *pd = (struct protection_domain *)ibpd;
+	if (!ibpd->handle)
+		return fail(EINVAL); // deallocated before
 	if (pd->children)
 		return fail(EBUSY);
 	if (pd->thread)
@@ -40,7 +42,8 @@ int API(ibv_dealloc_pd)(struct ibv_pd *ibpd)
 		if (error)
 			return fail(error);
 	}
-	free(pd);
+	ibpd->handle = 0;
+	retire(pd);
 	return 0;
 }
 
@@ -57,9 +60,12 @@ struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *at
 
 int dealloc_td(struct ibv_td *td)
 {
+	if (!td->context)
+		return fail(EINVAL); // deallocated before
 	if (((struct thread_domain *)td)->users)
 		return fail(EBUSY);
-	free(td);
+	td->context = NULL;
+	retire(td);
 	return 0;
 }
 
@@ -135,7 +141,7 @@ int API(ibv_dereg_mr)(struct ibv_mr *mr)
 	struct memory_region *r = (struct memory_region *)mr;
 	if (r->users)
 		--*r->users;
-	free(r);
+	retire(r);
 	return 0;
 }
 
@@ -203,7 +209,7 @@ int dealloc_mw(struct ibv_mw *mw)
 		if (error)
 			return fail(error);
 	}
-	free(mw);
+	retire(mw);
 	return 0;
 }
 
@@ -231,7 +237,7 @@ int API(ibv_destroy_ah)(struct ibv_ah *ah)
 		if (error)
 			return fail(error);
 	}
-	free(ah);
+	retire(ah);
 	return 0;
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"maps"
 	"math/bits"
 	"sync"
 	"unsafe"
@@ -34,6 +35,13 @@ func (t *ownerTable) remove(object any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.owners, object)
+}
+
+// removeContext removes the objects of a context that is being closed, which the program did not destroy.
+func (t *ownerTable) removeContext(context unsafe.Pointer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.owners, func(_ any, o owner) bool { return o.context == context })
 }
 
 // use calls f with the owner of an object that still exists.

@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"errors"
 	"unsafe"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -15,10 +16,16 @@ import (
 // for raw packets.
 const sendFlags = verbs.SendFence | verbs.SendSignaled | verbs.SendSolicited | verbs.SendInline
 
+// tooMany stands for a list that cannot be read, so that the request is refused.
+var tooMany = make([]verbs.SGE, 1024)
+
 // elements returns a scatter/gather list of the program: struct ibv_sge has the layout of verbs.SGE.
 func elements(sges unsafe.Pointer, n C.uint32_t) []verbs.SGE {
 	if n == 0 {
 		return nil
+	}
+	if sges == nil || int(n) > len(tooMany) {
+		return tooMany
 	}
 	return unsafe.Slice((*verbs.SGE)(sges), int(n))
 }
@@ -40,6 +47,9 @@ func go_post_send(handle C.uint32_t, requests *C.struct_send_request, count C.in
 	}
 	n, err := q.PostSend(q.sends[:len(in)])
 	*done = C.int(n)
+	if errors.Is(err, verbs.ErrUnsupported) {
+		return C.EINVAL // as drivers answer an opcode that is unknown, or of other types of queue pairs
+	}
 	return errnoOf(err)
 }
 
@@ -76,6 +86,8 @@ func (q *queuePair) convert(i int, r *C.struct_send_request) {
 	switch {
 	case wr.Flags&verbs.SendInline == 0:
 		wr.SGList = list
+	case len(list) == len(tooMany):
+		wr.SGList, wr.Flags = list, wr.Flags&^verbs.SendInline
 	case len(list) == 1:
 		wr.InlineData = programMemory(list[0])
 	default:

@@ -114,13 +114,15 @@ int API(ibv_destroy_qp)(struct ibv_qp *qp)
 		event_queue_forget(&context_of(qp->context)->async, qp, &q->async_raised, &qp->events_completed);
 	}
 	remove_builder(q);
-	free(q);
+	retire(q);
 	return 0;
 }
 
 int API(ibv_attach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	(void)lid;
+	if (qp->qp_type != IBV_QPT_UD)
+		return fail(EINVAL);
 	return softrnic_forked ? fail(EIO) : fail(go_attach_mcast(qp->handle, (void *)gid->raw, 1));
 }
 
@@ -187,6 +189,6 @@ int API(ibv_destroy_srq)(struct ibv_srq *srq)
 			return fail(error);
 		event_queue_forget(&context_of(srq->context)->async, srq, &s->async_raised, &srq->events_completed);
 	}
-	free(s);
+	retire(s);
 	return 0;
 }
