@@ -1,6 +1,10 @@
 package dropin_test
 
 import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// envPyverbs names the directory tests of rdma-core's source package, which Debian does not install.
+// envPyverbs names the directory tests of rdma-core's sources. Debian's package python3-pyverbs has it as documentation,
+// with compressed files.
 const envPyverbs = "PYVERBS_TESTS"
 
 // minPyverbs is the number of pyverbs' tests that must pass.
@@ -49,14 +54,26 @@ func findPyverbs(t *testing.T) string {
 	if err := exec.Command("/usr/bin/python3", "-c", "import pyverbs.device").Run(); err != nil {
 		t.Skip("not installed: python3-pyverbs")
 	}
-	if dir := os.Getenv(envPyverbs); dir != "" {
-		return filepath.Join(dir, "run_tests.py")
+	dir := cmp.Or(os.Getenv(envPyverbs), "/usr/share/doc/rdma-core/tests")
+	files, _ := filepath.Glob(filepath.Join(dir, "*.py*"))
+	if requireFiles(filepath.Join(dir, "run_tests.py")) != nil {
+		t.Skip("not installed: pyverbs' tests; set " + envPyverbs + " to the directory tests of rdma-core's sources")
 	}
-	files, _ := filepath.Glob("/usr/share/doc/*/tests/run_tests.py") // Fedora
-	if len(files) == 0 {
-		t.Skip("not installed: pyverbs' tests; set " + envPyverbs + " to the directory tests of rdma-core's sources (apt-get source rdma-core)")
+	to := filepath.Join(t.TempDir(), "tests")
+	require.NoError(t, os.Mkdir(to, 0o755))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		name, compressed := strings.CutSuffix(filepath.Base(file), ".gz")
+		if compressed {
+			r, err := gzip.NewReader(bytes.NewReader(text))
+			require.NoError(t, err)
+			text, err = io.ReadAll(r)
+			require.NoError(t, err)
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(to, name), text, 0o644))
 	}
-	return files[0]
+	return filepath.Join(to, "run_tests.py")
 }
 
 // TestPyverbs runs rdma-core's tests of adapters: none may fail, and each that is skipped has a reason that is known.

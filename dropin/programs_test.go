@@ -1,0 +1,170 @@
+package dropin_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBadInput checks the error of each wrong call.
+func TestBadInput(t *testing.T) {
+	r := command{args: []string{buildProgram(t, "badinput.c")}}.runProgram(t)
+	require.Zero(t, r.code, r)
+	require.Regexp(t, `^\d+ lines, 0 wrong\n$`, r.stdout)
+}
+
+// TestFork checks that a child can be the first to use a device, and that a child of a process that
+// used one gets errors, does not hang, and leaves its parent alone.
+func TestFork(t *testing.T) {
+	program := buildProgram(t, "fork.c")
+	for _, when := range []string{"first", "after"} {
+		r := command{args: []string{program, when}}.runProgram(t)
+		require.Zero(t, r.code, r)
+		require.Equal(t, "child 42 0\n", r.stdout, r)
+	}
+}
+
+// TestUnmappedMemory checks that memory unmapped after its registration ends requests with a status.
+func TestUnmappedMemory(t *testing.T) {
+	program := buildProgram(t, "unmap.c")
+	const localProtection, remoteOperation = 4, 11 // enum ibv_wc_status
+	for kind, want := range map[string]string{
+		"remote":  fmt.Sprintln(remoteOperation),
+		"local":   fmt.Sprintln(localProtection),
+		"receive": fmt.Sprintf("%d\n%d\n", remoteOperation, localProtection),
+	} {
+		r := command{args: []string{program, kind}}.runProgram(t)
+		require.Zero(t, r.code, "%s: %v", kind, r)
+		require.Equal(t, want, r.stdout, kind)
+	}
+}
+
+// TestEvents checks completion and asynchronous events.
+func TestEvents(t *testing.T) {
+	program := buildProgram(t, "events.c")
+	for _, name := range []string{"channel", "unacknowledged", "shared-queue", "established", "access", "overrun"} {
+		t.Run(name, func(t *testing.T) {
+			r := command{args: []string{program, name}}.runProgram(t)
+			require.Zero(t, r.code, r)
+			require.Equal(t, "ok\n", r.stdout)
+		})
+	}
+}
+
+// TestSignals checks that signals act on a program with the engine as they do without.
+func TestSignals(t *testing.T) {
+	program := buildProgram(t, "signals.c")
+	for _, c := range []struct {
+		name   string
+		signal syscall.Signal // that ends the program
+		code   int
+	}{
+		{name: "profile"},
+		{name: "user"},
+		{name: "interrupted"},
+		{name: "urgent"},
+		{name: "term", signal: syscall.SIGTERM},
+		{name: "int", signal: syscall.SIGINT},
+		{name: "abort", signal: syscall.SIGABRT},
+		{name: "fault", signal: syscall.SIGSEGV},
+		{name: "fault-thread", signal: syscall.SIGSEGV},
+		{name: "fault-before", code: 50 + int(syscall.SIGSEGV)},
+		{name: "fault-after", code: 50 + int(syscall.SIGSEGV)},
+		{name: "pipe", signal: syscall.SIGPIPE},
+		{name: "pipe-ignored"},
+		{name: "pipe-handled"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := command{args: []string{program, c.name}}.runProgram(t)
+			require.Equal(t, c.signal, r.signal, r)
+			require.NotContains(t, r.stderr, "goroutine", "no report of the Go runtime")
+			if c.signal == 0 {
+				require.Equal(t, c.code, r.code, r)
+			}
+		})
+	}
+}
+
+// TestCPlusPlus runs a program in C++ that uses exceptions and destructors.
+func TestCPlusPlus(t *testing.T) {
+	r := command{args: []string{buildProgram(t, "raii.cc")}}.runProgram(t)
+	require.Zero(t, r.code, r)
+	require.Equal(t, fmt.Sprintf("%d\n", syscall.EINVAL), r.stdout)
+}
+
+// TestAsyncWatch checks that ibv_asyncwatch opens the device and waits for events.
+func TestAsyncWatch(t *testing.T) {
+	needPrograms(t, "ibv_asyncwatch", "stdbuf")
+	r := command{args: []string{"timeout", "-s", "INT", "2", "stdbuf", "-oL", "ibv_asyncwatch", "-d", "softrnic0"}}.runProgram(t)
+	require.Contains(t, r.stdout, "softrnic0: async event FD", r)
+	require.Equal(t, 124, r.code, "it runs until it is interrupted: %v", r)
+}
+
+// stressArgs returns the arguments of stress.c: 8 threads, 1,000 queue pairs and a number of requests.
+func stressArgs(program string, requests int) []string {
+	return []string{program, "8", "1000", fmt.Sprint(requests)}
+}
+
+func checkStress(t *testing.T, r result) {
+	t.Helper()
+	require.Zero(t, r.code, r)
+	require.Equal(t, "child 42\n", r.stdout, r)
+}
+
+// TestStress posts from 8 threads on 1,000 queue pairs and forks in the middle: 50,000 requests, or 10 million.
+func TestStress(t *testing.T) {
+	requests := 50_000
+	if runAll {
+		requests = 10_000_000
+	}
+	r := command{args: stressArgs(buildProgram(t, "stress.c"), requests), limit: 20 * time.Minute}.runProgram(t)
+	checkStress(t, r)
+}
+
+// TestSanitizers runs the programs with the C layer of the engine under AddressSanitizer and ThreadSanitizer. The
+// Go code is not instrumented. The sanitizer's library comes first in LD_PRELOAD, as the programs have none.
+func TestSanitizers(t *testing.T) {
+	if !runAll {
+		t.Skip("builds two engines; set " + envAll)
+	}
+	for name, c := range map[string]struct{ flag, environ string }{
+		"libasan.so": {"address", "ASAN_OPTIONS=handle_segv=0:allow_user_segv_handler=1:detect_leaks=0:use_sigaltstack=0"},
+		"libtsan.so": {"thread", "TSAN_OPTIONS=exitcode=66:halt_on_error=1"},
+	} {
+		t.Run(c.flag, func(t *testing.T) {
+			file, err := exec.Command("gcc", "-print-file-name="+name).Output()
+			require.NoError(t, err)
+			library := strings.TrimSpace(string(file))
+			if !filepath.IsAbs(library) {
+				t.Skip("not installed: " + name)
+			}
+			dir := t.TempDir()
+			build := exec.Command("./build.sh", dir)
+			build.Env = append(os.Environ(), "CGO_CFLAGS=-g -O1 -fno-omit-frame-pointer -fsanitize="+c.flag, "CGO_LDFLAGS=-fsanitize="+c.flag)
+			text, err := build.CombinedOutput()
+			require.NoError(t, err, string(text))
+			environ := []string{"LD_PRELOAD=" + library + ":" + filepath.Join(dir, "libsoftrnic-preload.so"), c.environ}
+			for _, args := range [][]string{
+				stressArgs(buildProgram(t, "stress.c"), 50_000),
+				{buildProgram(t, "events.c"), "channel"},
+				{buildProgram(t, "events.c"), "unacknowledged"},
+				{buildProgram(t, "events.c"), "shared-queue"},
+				{buildProgram(t, "events.c"), "overrun"},
+				{buildProgram(t, "unmap.c"), "local"},
+				{buildProgram(t, "fork.c"), "first"},
+				{buildProgram(t, "fork.c"), "after"},
+			} {
+				r := command{args: args, environ: environ, limit: 10 * time.Minute}.runProgram(t)
+				require.Zero(t, r.code, "%s: %v", args, r)
+				require.NotContains(t, r.stderr, "Sanitizer", args)
+			}
+		})
+	}
+}

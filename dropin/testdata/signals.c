@@ -1,0 +1,145 @@
+// Signals of a program that has the engine loaded. The argument names the case.
+#include "pair.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t caught;
+static volatile int *nowhere;
+
+static void count_signal(int number) { caught += number > 0; }
+
+static void leave(int number) { _exit(50 + number); }
+
+static void handle(int number, void (*handler)(int), int flags)
+{
+	struct sigaction action;
+	memset(&action, 0, sizeof action);
+	action.sa_handler = handler;
+	action.sa_flags = flags;
+	CHECK(!sigaction(number, &action, NULL));
+}
+
+static struct ibv_context *context;
+static struct ibv_comp_channel *channel;
+static struct ibv_cq *cq;
+static struct ibv_mr *mr;
+static struct ibv_qp *a, *b;
+static char memory[4096];
+
+static void open_all(void)
+{
+	context = open_first();
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	CHECK(pd);
+	CHECK((channel = ibv_create_comp_channel(context)));
+	CHECK((cq = ibv_create_cq(context, 16, NULL, channel, 0)));
+	CHECK((mr = ibv_reg_mr(pd, memory, sizeof memory, ALL_ACCESS)));
+	CHECK((a = create_qp(pd, cq, NULL, IBV_QPT_RC, 8)));
+	CHECK((b = create_qp(pd, cq, NULL, IBV_QPT_RC, 8)));
+	connect_qps(a, b);
+}
+
+// work transfers until a number of signals was caught, but at least once.
+static void work(int signals)
+{
+	struct ibv_wc wc;
+	do {
+		CHECK(!post_write(a, mr, mr, 64, 1));
+		CHECK(poll_one(cq, &wc) == IBV_WC_SUCCESS);
+	} while (caught < signals);
+}
+
+static volatile sig_atomic_t done;
+
+// interrupt sends SIGUSR1 to the main thread until that is done: a signal may come between two calls.
+static void *interrupt(void *thread)
+{
+	while (!done) {
+		usleep(1000);
+		pthread_kill(*(pthread_t *)thread, SIGUSR1);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	CHECK(argc == 2);
+	const char *name = argv[1];
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+	if (!strcmp(name, "profile")) { // a timer's handler interrupts posting and polling
+		handle(SIGPROF, count_signal, SA_RESTART);
+		open_all();
+		struct itimerval timer = {{0, 1000}, {0, 1000}};
+		CHECK(!setitimer(ITIMER_PROF, &timer, NULL));
+		work(20);
+	} else if (!strcmp(name, "user")) {
+		open_all();
+		handle(SIGUSR1, count_signal, 0);
+		CHECK(!raise(SIGUSR1));
+		work(1);
+	} else if (!strcmp(name, "interrupted")) { // ibv_get_cq_event returns with EINTR
+		open_all();
+		handle(SIGUSR1, count_signal, 0);
+		pthread_t main_thread = pthread_self(), thread;
+		CHECK(!pthread_create(&thread, NULL, interrupt, &main_thread));
+		struct ibv_cq *event_cq;
+		void *event_context;
+		for (int i = 0; i < 2; i++) {
+			CHECK(ibv_get_cq_event(channel, &event_cq, &event_context) == -1);
+			CHECK(errno == EINTR && caught > 0);
+		}
+		done = 1;
+		CHECK(!pthread_join(thread, NULL));
+		work(2);
+	} else if (!strcmp(name, "urgent")) { // the runtime does not use the program's SIGURG
+		handle(SIGURG, count_signal, SA_RESTART);
+		open_all();
+		work(0);
+		CHECK(caught == 0);
+		CHECK(!raise(SIGURG));
+		CHECK(caught == 1);
+	} else if (!strcmp(name, "term") || !strcmp(name, "int")) {
+		open_all();
+		work(0);
+		raise(name[0] == 't' ? SIGTERM : SIGINT);
+	} else if (!strcmp(name, "fault")) {
+		open_all();
+		work(0);
+		*nowhere = 1;
+	} else if (!strcmp(name, "fault-thread")) {
+		open_all();
+		pthread_t thread;
+		CHECK(!pthread_create(&thread, NULL, (void *(*)(void *))(uintptr_t)16, NULL));
+		pthread_join(thread, NULL);
+	} else if (!strcmp(name, "fault-before")) { // a handler from before the engine was loaded
+		handle(SIGSEGV, leave, 0);
+		open_all();
+		work(0);
+		*nowhere = 1;
+	} else if (!strcmp(name, "fault-after")) {
+		open_all();
+		handle(SIGSEGV, leave, 0);
+		work(0);
+		*nowhere = 1;
+	} else if (!strcmp(name, "abort")) {
+		open_all();
+		abort();
+	} else if (!strcmp(name, "pipe") || !strcmp(name, "pipe-ignored") || !strcmp(name, "pipe-handled")) {
+		if (!strcmp(name, "pipe-ignored"))
+			signal(SIGPIPE, SIG_IGN);
+		if (!strcmp(name, "pipe-handled"))
+			handle(SIGPIPE, count_signal, 0);
+		open_all();
+		work(0);
+		int ends[2];
+		CHECK(!pipe(ends));
+		close(ends[0]);
+		CHECK(write(ends[1], "x", 1) == -1 && errno == EPIPE);
+	}
+	printf("caught %d\n", (int)caught);
+	return 0;
+}
