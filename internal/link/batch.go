@@ -91,7 +91,9 @@ func NewBatch(maxBytes int) *Batch {
 // Next returns nil when the batch is full: write it, Reset, and retry. It
 // panics if a batch of this size can never hold the packet.
 func (b *Batch) Next(to *wire.Path, n int) []byte {
-	b.splitLast()
+	if b.separate != nil {
+		b.splitLast()
+	}
 	off := len(b.buf)
 	end := off + n
 	if n < wire.MinPacketLen || n > MaxPacket || n > cap(b.buf) {
@@ -192,7 +194,7 @@ func (b *Batch) Separate(separate func(first, later []byte) bool) { b.separate =
 // splitLast begins a new group with the last packet if it must not be in its group.
 func (b *Batch) splitLast() {
 	last := len(b.packets) - 1
-	if b.separate == nil || last < b.sealed {
+	if last < b.sealed {
 		return
 	}
 	p := &b.packets[last]

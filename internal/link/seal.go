@@ -19,7 +19,9 @@ type flip struct{ packet, bit int }
 // A batch may be sealed again for the other way of sending, as after a fallback
 // from GSO; sealing again for the same one costs nothing.
 func (b *Batch) Seal(src netip.AddrPort, gso bool) {
-	b.splitLast()
+	if b.separate != nil {
+		b.splitLast()
+	}
 	if b.sealed > 0 && (b.src != src || b.gso != gso) {
 		b.undoFlips()
 		b.sealed = 0
