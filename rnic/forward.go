@@ -6,41 +6,41 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// openEnvelope replaces an envelope from another device at the address by the packet in it, and
-// reports whether it was one.
-func (s *shard) openEnvelope(d *link.Datagram) bool {
-	if d.Src != s.flows.local || d.Count() != 1 || !broker.IsEnvelope(d.Buf) {
+// decapsulatePacket replaces a datagram from another device at the address by the packet
+// encapsulated in it, and reports whether there is one.
+func (s *shard) decapsulatePacket(d *link.Datagram) bool {
+	if d.Src != s.flows.local || d.Count() != 1 || !broker.IsEncapsulated(d.Buf) {
 		return false
 	}
-	d.Src, d.TOS, d.ID, d.Buf = broker.OpenEnvelope(d.Buf)
+	d.Src, d.TOS, d.ID, d.Buf = broker.Decapsulate(d.Buf)
 	d.Seg = len(d.Buf)
 	return true
 }
 
-// forwardPacket sends packet i of a datagram, which came without an envelope, to the devices at
-// the address to which it belongs. It reports whether this device has no use for the packet: the
+// forwardPacket sends packet i of a datagram, which is not encapsulated, to the devices at the
+// address to which it belongs. It reports whether this device has no use for the packet: the
 // kernel has merged packets, and has selected this device by the first one. Token and lock are
 // held.
 func (s *shard) forwardPacket(d *link.Datagram, i int) bool {
 	raw := d.Packet(i)
 	if i > 0 && !broker.IsForSlot(raw, s.dev.member.Slot()) {
-		s.sendEnvelope(d, i, broker.SlotOfPacket)
+		s.sendEncapsulated(d, i, broker.SlotOfPacket)
 		return true
 	}
 	if broker.IsWithdrawal(raw) {
 		for slot := range broker.Slots {
 			if s.dev.member.HasManager(slot) {
-				s.sendEnvelope(d, i, slot)
+				s.sendEncapsulated(d, i, slot)
 			}
 		}
 	}
 	return false
 }
 
-// sendEnvelope sends packet i of a datagram to a slot. A packet that is too large is lost.
-func (s *shard) sendEnvelope(d *link.Datagram, i, slot int) {
+// sendEncapsulated sends packet i of a datagram to a slot. A packet that is too large is lost.
+func (s *shard) sendEncapsulated(d *link.Datagram, i, slot int) {
 	raw := d.Packet(i)
-	n := broker.EnvelopeLen + len(raw) + wire.ICRCLen
+	n := broker.EncapsulationLen + len(raw) + wire.ICRCLen
 	if n > link.MaxPacket {
 		return
 	}
@@ -49,6 +49,6 @@ func (s *shard) sendEnvelope(d *link.Datagram, i, slot int) {
 		s.flush()
 		b = s.tx.Next(&s.dev.ownPath, n)
 	}
-	broker.PutEnvelope(b, slot, d.Src, d.TOS, d.ID+uint16(i))
-	copy(b[broker.EnvelopeLen:], raw)
+	broker.PutEncapsulation(b, slot, d.Src, d.TOS, d.ID+uint16(i))
+	copy(b[broker.EncapsulationLen:], raw)
 }

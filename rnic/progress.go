@@ -165,7 +165,7 @@ func (s *shard) timersOverdue(now reliability.Time) bool {
 // handleDatagram handles the packets of one datagram and returns their number.
 // Token and lock are held.
 func (s *shard) handleDatagram(now reliability.Time, d *link.Datagram) int {
-	shared := s.dev.member != nil && !s.openEnvelope(d)
+	shared := s.dev.member != nil && !s.decapsulatePacket(d)
 	n := d.Count()
 	flow := s.flows.get(d.Src)
 	p := &s.pkt

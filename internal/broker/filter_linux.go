@@ -23,19 +23,19 @@ func attachFilter(fd int, t *table) error {
 
 // buildFilter returns a program that sees the UDP payload and returns the slot. Datagrams to
 // QP 1 that belong to no slot in use go to slot other. A load beyond the packet ends the program
-// with slot 0. X is the offset of the packet, which may be in an envelope.
+// with slot 0. X is the offset of the packet, which may be encapsulated.
 func buildFilter(services [Slots][]uint32, used []int, other int) []unix.SockFilter {
 	byID := selectByID(used, other)
 	toServices := uint8(len(byID) + 4)
 	p := []unix.SockFilter{
 		{Code: unix.BPF_LDX | unix.BPF_W | unix.BPF_IMM, K: 0},
 		loadField(unix.BPF_B, 0),
-		jumpEqual(envelopeOpcode, 0, 5),
-		loadField(unix.BPF_B, envelopeSlotOffset),
+		jumpEqual(encapsulationOpcode, 0, 5),
+		loadField(unix.BPF_B, encapsulationSlotOffset),
 		jumpEqual(0, 2, 0),
 		{Code: unix.BPF_ALU | unix.BPF_SUB | unix.BPF_K, K: 1},
 		{Code: unix.BPF_RET | unix.BPF_A},
-		{Code: unix.BPF_LDX | unix.BPF_W | unix.BPF_IMM, K: EnvelopeLen},
+		{Code: unix.BPF_LDX | unix.BPF_W | unix.BPF_IMM, K: EncapsulationLen},
 
 		loadField(unix.BPF_W, qpnOffset),
 		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: wire.QPNMask},

@@ -130,9 +130,9 @@ func TestFilterLimit(t *testing.T) {
 	require.ErrorContains(t, err, "service 0x100000000: want an ID of 32 bits")
 }
 
-// TestEnvelope checks that a packet in an envelope is selected as without, that its source is
+// TestEncapsulation checks that an encapsulated packet is selected as without, that its source is
 // kept, and that IsForSlot agrees with the program.
-func TestEnvelope(t *testing.T) {
+func TestEncapsulation(t *testing.T) {
 	var all []int
 	for slot := range Slots {
 		all = append(all, slot)
@@ -150,17 +150,17 @@ func TestEnvelope(t *testing.T) {
 		pkt := packetTo(qpn, headers[k], messages[k])
 
 		src := netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), 4791)
-		b := make([]byte, EnvelopeLen+len(pkt)+wire.ICRCLen)
-		direct := rapid.IntRange(0, Slots-1).Draw(t, "slot of the envelope")
-		PutEnvelope(b, direct, src, 3, 77)
+		b := make([]byte, EncapsulationLen+len(pkt)+wire.ICRCLen)
+		direct := rapid.IntRange(0, Slots-1).Draw(t, "explicit slot")
+		PutEncapsulation(b, direct, src, 3, 77)
 		require.Equal(t, direct, selectSlot(t, vm, b))
-		PutEnvelope(b, SlotOfPacket, src, 3, 77)
-		copy(b[EnvelopeLen:], pkt)
+		PutEncapsulation(b, SlotOfPacket, src, 3, 77)
+		copy(b[EncapsulationLen:], pkt)
 		want := selectSlot(t, vm, pkt)
 		require.Equal(t, want, selectSlot(t, vm, b))
-		require.True(t, IsEnvelope(b))
-		require.False(t, IsEnvelope(pkt))
-		from, tos, id, inside := OpenEnvelope(b)
+		require.True(t, IsEncapsulated(b))
+		require.False(t, IsEncapsulated(pkt))
+		from, tos, id, inside := Decapsulate(b)
 		require.Equal(t, src, from)
 		require.EqualValues(t, 3, tos)
 		require.EqualValues(t, 77, id)

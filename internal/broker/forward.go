@@ -9,46 +9,49 @@ import (
 )
 
 // The kernel selects the socket of several packets that it has merged (GSO, GRO) by the first
-// one. The process that gets them sends those of other slots on, in an envelope that keeps
-// their source, to its own address: only members of the address can send from there.
+// one. The process that gets them encapsulates those of other slots with their source, and sends
+// them to its own address: only members of the address can send from there.
 //
 //	 0  opcode 0xFF               4  0                       8  source port
 //	 1  traffic class             6  slot + 1, or 0         10  source address
 //	 2  IPv4 identification       7  0                      32  the packet, from the BTH to the ICRC
 //
 // Opcodes from 0xC0 on are for the manufacturer (IBTA volume 1, 9.2.1). The program in the
-// kernel selects the slot in the envelope, or else that of the packet inside.
+// kernel selects the explicit slot, or else that of the packet inside.
 
-// EnvelopeLen is the length of an envelope without the packet, in bytes.
-const EnvelopeLen = 32
+// EncapsulationLen is the length of the header before an encapsulated packet, in bytes.
+const EncapsulationLen = 32
 
 const (
-	envelopeOpcode     = 0xFF
-	envelopeSlotOffset = 6
+	encapsulationOpcode     = 0xFF
+	encapsulationSlotOffset = 6
 )
 
-// SlotOfPacket stands for the slot to which the packet in an envelope belongs.
+// SlotOfPacket stands for the slot to which an encapsulated packet belongs.
 const SlotOfPacket = -1
 
-// IsEnvelope reports whether a datagram is an envelope.
-func IsEnvelope(b []byte) bool { return len(b) > EnvelopeLen+wire.ICRCLen && b[0] == envelopeOpcode }
+// IsEncapsulated reports whether a datagram is an encapsulated packet.
+func IsEncapsulated(b []byte) bool {
+	return len(b) > EncapsulationLen+wire.ICRCLen && b[0] == encapsulationOpcode
+}
 
-// PutEnvelope writes the header of an envelope to a slot to the first EnvelopeLen bytes of b.
-func PutEnvelope(b []byte, slot int, src netip.AddrPort, tos uint8, id uint16) {
-	b = b[:EnvelopeLen]
+// PutEncapsulation writes the header of an encapsulated packet for a slot to the first
+// EncapsulationLen bytes of b.
+func PutEncapsulation(b []byte, slot int, src netip.AddrPort, tos uint8, id uint16) {
+	b = b[:EncapsulationLen]
 	clear(b)
-	b[0], b[1], b[envelopeSlotOffset] = envelopeOpcode, tos, byte(slot+1)
+	b[0], b[1], b[encapsulationSlotOffset] = encapsulationOpcode, tos, byte(slot+1)
 	binary.BigEndian.PutUint16(b[2:], id)
 	binary.BigEndian.PutUint16(b[8:], src.Port())
 	ip := src.Addr().As16()
 	copy(b[10:], ip[:])
 }
 
-// OpenEnvelope returns the source, traffic class, identification and packet of an envelope
-// with an ICRC of its own.
-func OpenEnvelope(b []byte) (src netip.AddrPort, tos uint8, id uint16, pkt []byte) {
+// Decapsulate returns the packet in a datagram, with its source, traffic class and
+// identification. The datagram ends with an ICRC of its own.
+func Decapsulate(b []byte) (src netip.AddrPort, tos uint8, id uint16, pkt []byte) {
 	ip := netip.AddrFrom16([16]byte(b[10:26])).Unmap()
-	return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(b[8:])), b[1], binary.BigEndian.Uint16(b[2:]), b[EnvelopeLen : len(b)-wire.ICRCLen]
+	return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(b[8:])), b[1], binary.BigEndian.Uint16(b[2:]), b[EncapsulationLen : len(b)-wire.ICRCLen]
 }
 
 // IsForSlot reports whether a packet belongs to a slot. That is not known of datagrams to QP 1
@@ -87,7 +90,7 @@ func IsWithdrawal(pkt []byte) bool {
 func MustSeparate(first, later []byte) bool {
 	const topByte = qpnOffset + 1
 	return (first[topByte]^later[topByte])>>(8-SlotBits) != 0 || isGSI(first) || isGSI(later) ||
-		first[0] == envelopeOpcode || later[0] == envelopeOpcode
+		first[0] == encapsulationOpcode || later[0] == encapsulationOpcode
 }
 
 func isGSI(pkt []byte) bool {
