@@ -194,10 +194,9 @@ func go_cm_event(channel C.uint64_t, response unsafe.Pointer, size C.uint) C.int
 	return 0
 }
 
-// dropEvents removes the events of an id or, if group is not nil, those of the group, and destroys
+// dropEvents removes the events of an id or, if group is not nil, those of the group, and returns
 // the ids of requests among them.
-func (ch *cmChannel) dropEvents(id *cmID, group *cmGroup) {
-	var requests []*cmID
+func (ch *cmChannel) dropEvents(id *cmID, group *cmGroup) (requests []*cmID) {
 	ch.events = slices.DeleteFunc(ch.events, func(e *cmEvent) bool {
 		if e.id != id || group != nil && e.group != group {
 			return false
@@ -208,9 +207,7 @@ func (ch *cmChannel) dropEvents(id *cmID, group *cmGroup) {
 		return true
 	})
 	ch.dropTokens()
-	for _, r := range requests {
-		r.destroy()
-	}
+	return requests
 }
 
 // dropTokens reads the tokens of dropped events, so that the descriptor is not readable without an

@@ -54,22 +54,35 @@ func (id *cmID) acceptUD(qpn, qkey uint32, private []byte) C.int {
 }
 
 // acceptDatagrams is acceptRequests for SIDR_REQs.
-func (id *cmID) acceptDatagrams(ctx context.Context, l *cm.UDListener, d *device) {
+func (s *cmService) acceptDatagrams(l *cm.UDListener) {
 	for {
-		r, err := l.Accept(ctx)
+		r, err := l.Accept(context.Background())
 		if err != nil {
 			return
 		}
-		cmMu.Lock()
-		if new := id.newRequest(d); new != nil {
-			new.udRequest = r
-			new.setAddresses(id, r.LocalAddr(), r.RemoteAddr())
-			id.queueRequest(new, func(e *cmEvent) { e.fillUD(nil, r.PrivateData()) })
-		} else {
-			r.Reject(cm.UDReject, nil) //nolint:errcheck // the request may be withdrawn
-		}
-		cmMu.Unlock()
+		s.handle(s.holdDatagrams(r))
 	}
+}
+
+// holdDatagrams is holdRequest for a SIDR_REQ.
+func (s *cmService) holdDatagrams(r *cm.UDRequest) heldRequest {
+	reject := func(noListener bool) {
+		status := cm.UDReject
+		if noListener {
+			status = mad.SIDRUnsupported
+		}
+		r.Reject(status, nil) //nolint:errcheck // the request may be withdrawn
+	}
+	return heldRequest{reject: reject, deliver: func(id *cmID) {
+		new := id.newRequest(s.key.device)
+		if new == nil {
+			reject(false)
+			return
+		}
+		new.service, new.udRequest = s, r
+		new.setAddresses(id, r.LocalAddr(), r.RemoteAddr())
+		id.queueRequest(new, func(e *cmEvent) { e.fillUD(nil, r.PrivateData()) })
+	}}
 }
 
 // A cmGroup is a multicast group that an id has joined.

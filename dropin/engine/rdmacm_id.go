@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"unsafe"
 
 	"github.com/softrnic/softrnic/cm"
@@ -58,8 +59,9 @@ type cmID struct {
 	conn               *cm.Conn
 	request            *cm.Request
 	udRequest          *cm.UDRequest
-	listeners          []interface{ Close() error }
-	cancel             context.CancelFunc // ends an outstanding dial and listeners; nil if there is none
+	services           []*cmService       // of a listener
+	service            *cmService         // of a request
+	cancel             context.CancelFunc // ends an outstanding dial; nil if there is none
 	groups             map[uint32]*cmGroup
 	qkey               uint32
 	respondedToRequest bool // accepted or rejected
@@ -157,15 +159,16 @@ func (id *cmID) destroy() uint32 {
 	delete(cmIDs, id.number)
 	delete(id.channel.ids, id.number)
 	id.releasePort()
-	id.channel.dropEvents(id, nil)
+	services := id.services
+	id.closeServices(serviceGrace)
+	for _, r := range id.channel.dropEvents(id, nil) {
+		r.passOn(services)
+	}
 	for _, g := range id.groups {
 		delete(cmGroups, g.number)
 	}
 	if id.cancel != nil {
 		id.cancel()
-	}
-	for _, l := range id.listeners {
-		l.Close() //nolint:errcheck // the listener ends
 	}
 	switch {
 	case id.conn != nil:
@@ -177,6 +180,21 @@ func (id *cmID) destroy() uint32 {
 		id.udRequest.Reject(cm.UDReject, nil) //nolint:errcheck // the request may be withdrawn
 	}
 	return id.reported
+}
+
+// passOn destroys the id of a request that the program has not seen and leaves the request to the
+// next listener of the port.
+func (id *cmID) passOn(services []*cmService) {
+	s := id.service
+	if slices.Contains(services, s) && len(s.held) < maxHeld {
+		id.respondedToRequest = true // and not rejected
+		if id.request != nil {
+			s.held = append(s.held, s.holdRequest(id.request))
+		} else {
+			s.held = append(s.held, s.holdDatagrams(id.udRequest))
+		}
+	}
+	id.destroy()
 }
 
 // disconnectNow starts the end of a connection and does not wait for the peer.

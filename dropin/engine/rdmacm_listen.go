@@ -10,6 +10,7 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/wire/mad"
@@ -48,6 +49,38 @@ func closeManagers() {
 	}
 }
 
+// A cmService listens to a port of a device for an id. It outlives the id for a moment: programs such as
+// perftest destroy their listener and listen again for the next connection, which the peer may
+// request meanwhile. Such requests are held for the next listener.
+type cmService struct {
+	key      serviceKey
+	owner    *cmID // nil between two listeners
+	listener interface{ Close() error }
+	held     []heldRequest
+	timer    *time.Timer // closes the service without an owner
+}
+
+// A serviceKey names a port of a device.
+type serviceKey struct {
+	device *device
+	port   portKey
+}
+
+// cmServices are the services of listeners and those between two listeners.
+var cmServices = map[serviceKey]*cmService{}
+
+// A heldRequest is a request that no listener has yet.
+type heldRequest struct {
+	deliver func(*cmID)
+	reject  func(noListener bool)
+}
+
+// Bounds on a service without a listener.
+const (
+	serviceGrace = 300 * time.Millisecond // as long as a program needs to listen again
+	maxHeld      = 128
+)
+
 // listen listens on the device of the id, or on all devices if its address is the unspecified one.
 func (id *cmID) listen() C.int {
 	if id.state == cmIdle {
@@ -65,68 +98,135 @@ func (id *cmID) listen() C.int {
 	if id.device != nil {
 		on = []*device{id.device}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	for _, d := range on {
-		if err := id.listenOn(ctx, d); err != nil {
-			cancel()
-			for _, l := range id.listeners {
-				l.Close() //nolint:errcheck // the listener ends
-			}
-			id.listeners = nil
+		if err := id.listenOn(d); err != nil {
+			id.closeServices(0)
 			if errors.Is(err, cm.ErrInUse) {
 				return C.EADDRINUSE
 			}
 			return errnoOf(err)
 		}
 	}
-	id.cancel = cancel
 	id.state = cmListen
+	for _, s := range id.services {
+		s.release()
+	}
 	return 0
 }
 
-// listenOn listens on one device and starts a goroutine for its requests.
-func (id *cmID) listenOn(ctx context.Context, d *device) error {
+// listenOn takes over the service of the id's port on a device, or starts one.
+func (id *cmID) listenOn(d *device) error {
+	key := serviceKey{d, portKey{id.space, id.src.Port()}}
+	if s := cmServices[key]; s != nil && s.owner == nil {
+		s.timer.Stop()
+		s.owner = id
+		id.services = append(id.services, s)
+		return nil
+	}
 	m, err := d.manager()
 	if err != nil {
 		return err
 	}
+	s := &cmService{key: key, owner: id}
 	o := cm.ListenOptions{PortSpace: id.space}
 	if id.isDatagram() {
 		l, err := m.ListenUD(id.src.Port(), o)
 		if err != nil {
 			return err
 		}
-		id.listeners = append(id.listeners, l)
-		go id.acceptDatagrams(ctx, l, d)
-		return nil
+		s.listener = l
+		go s.acceptDatagrams(l)
+	} else {
+		l, err := m.Listen(id.src.Port(), o)
+		if err != nil {
+			return err
+		}
+		s.listener = l
+		go s.acceptRequests(l)
 	}
-	l, err := m.Listen(id.src.Port(), o)
-	if err != nil {
-		return err
-	}
-	id.listeners = append(id.listeners, l)
-	go id.acceptRequests(ctx, l, d)
+	cmServices[key] = s
+	id.services = append(id.services, s)
 	return nil
 }
 
-// acceptRequests queues an event for each request until the listener is closed. It acquires cmMu.
-func (id *cmID) acceptRequests(ctx context.Context, l *cm.Listener, d *device) {
+// handle delivers a request to the listener or holds it for the next one. It acquires cmMu.
+func (s *cmService) handle(r heldRequest) {
+	cmMu.Lock()
+	defer cmMu.Unlock()
+	switch {
+	case s.owner != nil && s.owner.state == cmListen:
+		r.deliver(s.owner)
+	case cmServices[s.key] == s && len(s.held) < maxHeld:
+		s.held = append(s.held, r)
+	default:
+		r.reject(true)
+	}
+}
+
+// release delivers the held requests to the listener.
+func (s *cmService) release() {
+	held := s.held
+	s.held = nil
+	for _, r := range held {
+		r.deliver(s.owner)
+	}
+}
+
+// closeServices ends the services of an id after a time, unless another id takes them over.
+func (id *cmID) closeServices(after time.Duration) {
+	for _, s := range id.services {
+		s.owner = nil
+		s.timer = time.AfterFunc(after, s.closeUnowned)
+	}
+	id.services = nil
+}
+
+// closeUnowned closes the service unless it has an owner again. It acquires cmMu.
+func (s *cmService) closeUnowned() {
+	cmMu.Lock()
+	defer cmMu.Unlock()
+	if s.owner != nil || cmServices[s.key] != s {
+		return
+	}
+	delete(cmServices, s.key)
+	for _, r := range s.held {
+		r.reject(true)
+	}
+	s.listener.Close() //nolint:errcheck // the listener ends
+}
+
+// acceptRequests handles requests until the listener is closed. It acquires cmMu.
+func (s *cmService) acceptRequests(l *cm.Listener) {
 	for {
-		r, err := l.Accept(ctx)
+		r, err := l.Accept(context.Background())
 		if err != nil {
 			return
 		}
-		cmMu.Lock()
-		if new := id.newRequest(d); new != nil {
-			new.paramsOfRequest(r, id)
-			id.queueRequest(new, func(e *cmEvent) {
-				e.fillConn(func(p *C.struct_rdma_ucm_conn_param) { storeParams(p, &new.params) }, r.PrivateData())
-			})
-		} else {
-			r.Reject(mad.RejConsumer, nil) //nolint:errcheck // the request may be withdrawn
-		}
-		cmMu.Unlock()
+		s.handle(s.holdRequest(r))
 	}
+}
+
+// holdRequest returns a request in the form of a heldRequest.
+func (s *cmService) holdRequest(r *cm.Request) heldRequest {
+	reject := func(noListener bool) {
+		reason := mad.RejConsumer
+		if noListener {
+			reason = mad.RejInvalidServiceID
+		}
+		r.Reject(reason, nil) //nolint:errcheck // the request may be withdrawn
+	}
+	return heldRequest{reject: reject, deliver: func(id *cmID) {
+		new := id.newRequest(s.key.device)
+		if new == nil {
+			reject(false)
+			return
+		}
+		new.service = s
+		new.paramsOfRequest(r, id)
+		id.queueRequest(new, func(e *cmEvent) {
+			e.fillConn(func(p *C.struct_rdma_ucm_conn_param) { storeParams(p, &new.params) }, r.PrivateData())
+		})
+	}}
 }
 
 // newRequest returns an id for a request to the listener id, or nil if the backlog is full.
