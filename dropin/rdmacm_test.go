@@ -28,6 +28,7 @@ func TestRDMACMCalls(t *testing.T) {
 type pair struct {
 	server, client string
 	persistent     bool   // the server does not end by itself
+	ownAddrs       bool   // each process selects its address
 	environ        string // in addition
 	wants          string // in the client's output
 }
@@ -44,7 +45,11 @@ func (p pair) run(t *testing.T) {
 	}
 	needPrograms(t, words(p.server)[0], words(p.client)[0])
 	side := func(args string, addr netip.Addr) command {
-		return command{args: words(args), environ: append(strings.Fields(p.environ), "SOFTRNIC_ADDR="+addr.String())}
+		environ := []string{"SOFTRNIC_ADDR=" + addr.String()}
+		if p.ownAddrs {
+			environ = nil
+		}
+		return command{args: words(args), environ: append(environ, strings.Fields(p.environ)...)}
 	}
 	server, serverEnd := side(p.server, serverAddr).start(t)
 	var client result
@@ -130,4 +135,22 @@ func TestPreloadedSockets(t *testing.T) {
 // TestManyConnections connects hundreds of queue pairs at once.
 func TestManyConnections(t *testing.T) {
 	pair{server: "ucmatose -c 200 -C 1", client: "ucmatose -s HOST -c 200 -C 1", wants: "return status 0"}.run(t)
+}
+
+// TestHostAddresses connects to addresses of the host: without an address given, each process has
+// one of its own that the user does not know, and the client finds the process by its port.
+func TestHostAddresses(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		port := freePort(t)
+		p := pair{server: "rping -s -C 5 -p " + port, client: "rping -c -C 5 -V -p " + port + " -a " + host, ownAddrs: true}
+		p.run(t)
+	}
+	port := freePort(t)
+	pair{server: "udpong -b HOST -p " + port, client: "udpong -s HOST -C 50 -p " + port, persistent: true, wants: "usec/xfer"}.run(t)
+}
+
+// TestSharedAddressRDMACM connects two processes at one address.
+func TestSharedAddressRDMACM(t *testing.T) {
+	port := freePort(t)
+	pair{server: "rping -s -C 5 -p " + port, client: "rping -c -C 5 -V -a 127.0.114.4 -p " + port, environ: "SOFTRNIC_ADDR=127.0.114.4"}.run(t)
 }

@@ -136,7 +136,19 @@ func (id *cmID) bindAddr(a netip.AddrPort) C.int {
 		return errno
 	}
 	id.state = cmBound
+	if id.device != nil && a.Port() != 0 {
+		id.publish()
+	}
 	return 0
+}
+
+// publish names the port of a bound id for other processes. A port that the system chose matters only
+// when the id listens.
+func (id *cmID) publish() {
+	if !id.published {
+		id.published = true
+		publishName(portKey{id.space, id.src.Port()}, id.device.cmAddr())
+	}
 }
 
 // Ephemeral ports, those of /proc/sys/net/ipv4/ip_local_port_range by default.
@@ -188,6 +200,9 @@ func (id *cmID) conflicts(port uint16, listen bool) bool {
 // releasePort frees the port of an id.
 func (id *cmID) releasePort() {
 	key := portKey{id.space, id.src.Port()}
+	if id.published {
+		withdrawName(key, id.device.cmAddr())
+	}
 	list := slices.DeleteFunc(boundPorts[key], func(other *cmID) bool { return other == id })
 	if len(list) == 0 {
 		delete(boundPorts, key)
@@ -221,6 +236,7 @@ func (id *cmID) resolveAddr(src, dst netip.AddrPort) (command, event C.int) {
 			dst = netip.AddrPortFrom(id.device.cmAddr(), dst.Port())
 		}
 	}
+	dst = redirect(portKey{id.space, dst.Port()}, dst)
 	d := id.device
 	if d == nil {
 		d = deviceOfRemote(dst.Addr())

@@ -51,6 +51,7 @@ type cmID struct {
 	trafficClass uint8
 	ackTimeout   uint8 // code; 0 is the default
 	reuseAddr    bool
+	published    bool // the port, to other processes
 
 	psn                uint32
 	param              connParam // of the local side

@@ -145,6 +145,7 @@ func (id *cmID) listenOn(d *device) error {
 		go s.acceptRequests(l)
 	}
 	cmServices[key] = s
+	publishName(key.port, d.cmAddr())
 	id.services = append(id.services, s)
 	return nil
 }
@@ -189,6 +190,7 @@ func (s *cmService) closeUnowned() {
 		return
 	}
 	delete(cmServices, s.key)
+	withdrawName(s.key.port, s.key.device.cmAddr())
 	for _, r := range s.held {
 		r.reject(true)
 	}
