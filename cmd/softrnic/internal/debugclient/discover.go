@@ -137,7 +137,7 @@ func notFoundError(target string, all []Peer) error {
 // NoDevicesError returns the error for an empty result of Discover, with
 // advice.
 func NoDevicesError() error {
-	return fmt.Errorf("no process of yours shows a device in %s; start programs with SOFTRNIC_DEBUG=auto in their environment", directoryList())
+	return fmt.Errorf("no process of yours shows a device in %s; start programs with SOFTRNIC_DEBUG=auto in their environment, or by softrnic run", directoryList())
 }
 
 // directoryList lists the directories of endpoints.

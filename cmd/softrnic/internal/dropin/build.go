@@ -63,8 +63,8 @@ func (f Finder) findOrBuild(ctx context.Context) (Libraries, error) {
 		return Libraries{}, fmt.Errorf("drop-in libraries: sources: %w", err)
 	}
 	l := Libraries{filepath.Join(f.Cache, key)}
-	if l.complete() == nil {
-		return l, nil
+	if err := l.checkDir(); err != nil || l.complete() == nil {
+		return l, err
 	}
 	if err := os.MkdirAll(f.Cache, 0o755); err != nil {
 		return l, fmt.Errorf("drop-in libraries: cache: %w", err)
@@ -96,8 +96,7 @@ func (f Finder) build(ctx context.Context, l Libraries) error {
 		}
 		return fmt.Errorf("drop-in libraries: build: %w\n%s", err, strings.TrimSpace(string(out)))
 	}
-	built := Libraries{dir}
-	if err := built.complete(); err != nil {
+	if err := (Libraries{dir}).complete(); err != nil {
 		return err
 	}
 	if err := os.Chmod(dir, 0o755); err != nil {

@@ -66,6 +66,9 @@ func (f Finder) Find(ctx context.Context) (Libraries, error) {
 			return Libraries{}, err
 		}
 		l := Libraries{dir}
+		if err := l.checkDir(); err != nil {
+			return l, err
+		}
 		if err := l.complete(); err != nil {
 			return l, fmt.Errorf("%w; build them with dropin/build.sh %s", err, dir)
 		}
@@ -75,7 +78,7 @@ func (f Finder) Find(ctx context.Context) (Libraries, error) {
 		bin := filepath.Dir(f.Executable)
 		for _, dir := range []string{bin, filepath.Join(bin, "..", "lib", "softrnic")} {
 			if l := (Libraries{dir}); l.complete() == nil {
-				return l, nil
+				return l, l.checkDir()
 			}
 		}
 	}

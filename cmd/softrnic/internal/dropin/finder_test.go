@@ -43,6 +43,17 @@ func TestFindGiven(t *testing.T) {
 	require.ErrorContains(t, err, "set SOFTRNIC_DROPIN_DIR=DIR")
 }
 
+// TestFindSeparator checks that directories that LD_PRELOAD cannot name are refused, also as a cache.
+func TestFindSeparator(t *testing.T) {
+	skipElsewhere(t)
+	dir := filepath.Join(t.TempDir(), "my libraries")
+	_, err := dropin.Finder{Dir: dir}.Find(t.Context())
+	require.ErrorContains(t, err, `LD_PRELOAD cannot name a directory with ' '`)
+	root, _ := newSource(t)
+	_, err = dropin.Finder{Source: root, Cache: dir, Log: new(bytes.Buffer)}.Find(t.Context())
+	require.ErrorContains(t, err, `LD_PRELOAD cannot name a directory with ' '`)
+}
+
 // newSource returns the root of a repository whose build script copies libraries and counts its runs
 // in a file.
 func newSource(t *testing.T) (root, runs string) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Names of the libraries that dropin/build.sh builds.
@@ -28,6 +29,15 @@ func (l Libraries) Engine() string { return filepath.Join(l.Dir, engineName) }
 // standInDir returns the directory of the stand-in for a library of rdma-core, for
 // LD_LIBRARY_PATH.
 func (l Libraries) standInDir(name string) string { return filepath.Join(l.Dir, "standin", name+".d") }
+
+// checkDir returns an error if the name of the directory has a character that LD_PRELOAD or
+// LD_LIBRARY_PATH takes for the end of a path (ld.so(8)).
+func (l Libraries) checkDir() error {
+	if i := strings.IndexAny(l.Dir, " :;\t\n"); i >= 0 {
+		return fmt.Errorf("drop-in libraries: %q: LD_PRELOAD cannot name a directory with %q", l.Dir, l.Dir[i])
+	}
+	return nil
+}
 
 // complete returns an error that names the first missing file.
 func (l Libraries) complete() error {
