@@ -95,14 +95,19 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestSanitizer checks that a program with gcc's AddressSanitizer, which wants to be the first library, runs.
+// TestSanitizer checks that a program with gcc's AddressSanitizer, which wants to be the first library, and one with
+// ThreadSanitizer run.
 func TestSanitizer(t *testing.T) {
 	needBuild(t)
-	path := filepath.Join(t.TempDir(), "pair")
-	if out, err := exec.Command("gcc", "-fsanitize=address", "-o", path, "../example/pair.c", "-libverbs").CombinedOutput(); err != nil {
-		t.Skipf("no AddressSanitizer: %s", out)
+	for _, name := range []string{"address", "thread"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "pair")
+			if out, err := exec.Command("gcc", "-fsanitize="+name, "-o", path, "../example/pair.c", "-libverbs").CombinedOutput(); err != nil {
+				t.Skipf("not installed: %s", out)
+			}
+			require.Contains(t, runProgram(t, nil, nil, path, "3"), "3 blocks")
+		})
 	}
-	require.Contains(t, runProgram(t, nil, nil, path, "3"), "3 blocks")
 }
 
 // TestStandIn checks that a program runs with the stand-in library in the place of libibverbs, as on a machine without
