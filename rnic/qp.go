@@ -168,6 +168,9 @@ func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) {
 	}
 	s.activity.posts++
 	now := q.dev.now()
+	if ch := q.recvCQ.channel; ch != nil && ch.notify != nil {
+		s.acknowledgeFirst(q, now)
+	}
 	n, err := q.core.PostSend(now, wrs)
 	if err == nil {
 		err = handleErr

@@ -269,6 +269,16 @@ func (s *shard) drainAcks(now reliability.Time) {
 	s.ackQueueLen.Store(0)
 }
 
+// acknowledgeFirst appends q's acknowledgement before the requests that the program posts, as adapters
+// in hardware send them: programs that wait for events rely on the completion of a send
+// before the answer to it (ib_send_lat -e). It costs latency, as the peer handles the answer later.
+func (s *shard) acknowledgeFirst(q *queuePair, now reliability.Time) {
+	q.core.ExpireDelayedAck()
+	for q.core.DrainAck(now, s.tx) {
+		s.flush()
+	}
+}
+
 // runTimers removes the queue pairs that are due from the timers and activates
 // them. It advances their cores only if advance is set; otherwise the socket
 // has more to read, and expired timers are deferred.
