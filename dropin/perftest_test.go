@@ -37,7 +37,7 @@ var perftestVariants = []perftestVariant{
 
 // perftestSelection are the variants that run unless all do.
 var perftestSelection = map[string][]string{
-	"ib_send_bw": {"plain", "srq", "bidirectional", "loss"}, "ib_send_lat": {"plain", "srq"},
+	"ib_send_bw": {"plain", "srq", "bidirectional", "loss"}, "ib_send_lat": {"plain", "events", "srq"},
 	"ib_write_bw": {"plain", "8-qps", "all-sizes", "ipv6"}, "ib_write_lat": {"plain", "inline"},
 	"ib_read_bw": {"plain", "loss"}, "ib_read_lat": {"plain", "ipv6"},
 	"ib_atomic_bw": {"plain", "bidirectional"}, "ib_atomic_lat": {"plain", "events"},
