@@ -63,7 +63,7 @@ func (s *Statement) judgeRows(f figures, quick bool) Outcome {
 	case near:
 		o.Word, o.Reason = NotJudged, "a quick run does not decide near the limit"
 	case worst != nil && !worst.Holds:
-		o.Word, o.Reason = Refuted, s.Because
+		o.Word, o.Reason = Refuted, s.causeIn(f)
 	case noise != "":
 		o.Word, o.Reason = NotJudged, "noise: "+noise
 	case len(j.absent) > 0:
@@ -76,6 +76,19 @@ func (s *Statement) judgeRows(f figures, quick bool) Outcome {
 		o.Word = Reproduced
 	}
 	return o
+}
+
+// causeIn returns the cause of a refutation, or "" if the run does not have the figures on which it rests.
+func (s *Statement) causeIn(f figures) string {
+	if s.Evidence == nil {
+		return s.Because
+	}
+	j := judgement{figures: f}
+	s.Evidence.addChecks(&j)
+	if len(j.checks) == 0 || len(j.absent)+len(j.missing) > 0 || slices.ContainsFunc(j.checks, func(c Check) bool { return !c.Holds || c.Noise != "" }) {
+		return ""
+	}
+	return s.Because
 }
 
 // joinReasons joins the first reasons, and counts the others.

@@ -15,6 +15,7 @@ type Statement struct {
 	Number   float64    // that number in the unit of the comparison, where a better figure is worth a word; 0: none
 	Compare  Comparison // figures and limit
 	Because  string     // cause, as far as it is known, of a refutation; printed behind the figure
+	Evidence Comparison // figures on which Because rests; unless all hold in the run, it is not printed; nil: none
 	Exact    bool       // the length of the run does not matter: a quick run decides near the limit, and a refutation fails the tour
 }
 

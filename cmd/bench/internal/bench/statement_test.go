@@ -89,6 +89,27 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
+// A cause that rests on figures is printed only if the run has them, and they hold without noise.
+func TestEvidence(t *testing.T) {
+	us, all := measure.Microseconds, Everywhere(measure.Bytes)
+	s := Statement{Sentence: "It is so.", Compare: Value{Of: []string{"a"}, Unit: us, At: all, Limit: AtMost(5)}, Because: "b is slow",
+		Evidence: Value{Of: []string{"b"}, Unit: us, At: all, Limit: AtLeast(100)}}
+	noisy := row("b", 1, 90)
+	noisy.Rounds = []float64{50, 90, 200}
+	for _, c := range []struct{ b, want string }{
+		{"slow", "refuted because a at 1 B, in us 10.0 (at most 5): b is slow"},
+		{"fast", "refuted because a at 1 B, in us 10.0 (at most 5)"},
+		{"noisy", "refuted because a at 1 B, in us 10.0 (at most 5)"},
+		{"not measured", "refuted because a at 1 B, in us 10.0 (at most 5)"},
+	} {
+		rows := []Row{row("a", 1, 10)}
+		if b, ok := map[string]Row{"slow": row("b", 1, 100), "fast": row("b", 1, 99), "noisy": noisy}[c.b]; ok {
+			rows = append(rows, b)
+		}
+		require.Equal(t, c.want, s.judgeRows(rows, false).String(), c.b)
+	}
+}
+
 // The text of a ratio has the unit of its figures, unless they are times, of which less is better.
 func TestRatioUnits(t *testing.T) {
 	rows := []Row{row("a", 1, 10), row("a", 2, 20), row("b", 1, 10), row("b", 2, 16)}

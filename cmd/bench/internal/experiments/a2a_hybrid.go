@@ -42,7 +42,7 @@ const (
 const icmHybrid = "8:50%"
 
 // onDemand is the cause of memory that is not larger over RC.
-const onDemand = "the buffers of both grow with the traffic, and a connection of this adapter takes less than 2 KiB"
+const onDemand = "the buffers of both grow with the traffic, and the contexts of connections add little to them"
 
 func a2aHybridClaims() (claims []bench.Statement) {
 	limits, counts := bench.Everywhere(limitUnit), bench.Everywhere(ranksUnit)

@@ -176,7 +176,7 @@ func acpConnectClaims() []bench.Statement {
 			Sentence: "It takes the sender at most a quarter of the receiver's time.",
 			Paper:    "negligible, the sender does not wait for the response",
 			Compare:  over(freeSeries[0], freeSeries[1], 0.25),
-			Because:  "our sender does not wait for the receiver either, but the receiver's time is short, because it unpins nothing",
+			Because:  "our sender does not wait for the receiver either, but the receiver has no memory to unpin that would make it slower",
 		},
 	}
 }

@@ -104,6 +104,34 @@ func TestClaimsCanFail(t *testing.T) {
 	require.Greater(t, checks, 300)
 }
 
+// TestEvidence: the figures on which the cause of a refutation rests are measured by its experiment, and can
+// fail.
+func TestEvidence(t *testing.T) {
+	rows := readTables(t)
+	n := 0
+	for _, e := range bench.Default.All() {
+		for _, s := range e.Claims {
+			if s.Evidence == nil {
+				continue
+			}
+			n++
+			require.NotEmpty(t, s.Because, s.Sentence)
+			evidence := bench.Experiment{Claims: []bench.Statement{{Sentence: s.Sentence, Compare: s.Evidence}}}
+			require.True(t, evidence.Judge(rows[e.Name], false, nil)[0].IsPass(), "%s: %s", e.Name, s.Sentence)
+			adverse := slices.Clone(rows[e.Name])
+			failed := false
+			for k := range adverse {
+				y := adverse[k].Y
+				adverse[k].Y = y / 1000
+				failed = failed || evidence.Judge(adverse, false, nil)[0].Word == bench.Refuted
+				adverse[k].Y = y
+			}
+			require.True(t, failed, "%s: %s", e.Name, s.Sentence)
+		}
+	}
+	require.Positive(t, n)
+}
+
 // TestEveryFigure requires a statement about each figure and table of the papers that an
 // experiment reproduces, except for ACP fig. 6, of which the paper says nothing that could be
 // judged.

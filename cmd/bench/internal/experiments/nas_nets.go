@@ -70,7 +70,7 @@ func (k nasExperiment) netClaims() []bench.Statement {
 			Source: source, Paper: paper,
 			Sentence: "On 16 and on 32 ranks its memory does not fall with more RC connections, at each step (within 5 %).",
 			Compare:  growth(measure.Bytes, true, bench.AtLeast(0.95)),
-			Because:  "a rank over hybrid has the buffers of both transports, about the sum of those with UD and with RC to all ranks",
+			Because:  "a rank over hybrid has the buffers of both transports, and not more of them with more connections",
 		},
 	}
 }

@@ -135,7 +135,7 @@ func simA2AClaims() (claims []bench.Statement) {
 			Sentence: fmt.Sprintf("On %d ranks blocks of 4 KiB and more take longer over UD than over RC.", ranks),
 			Paper:    "as the message size increases, the performance of RC is better than UD",
 			Compare:  a2aOver(a2aDatagrams, a2aDirect, ranks, bench.From(4<<10, measure.Bytes), bench.AtLeast(1)), Exact: true,
-			Because: "a block of 16 KiB has a rendezvous over RC, and by RDMA writes, as in a2a-rdma, it takes about half as long",
+			Because: "a block of 16 KiB has a rendezvous over RC, which RDMA writes (fig. 7a) do without",
 		}, bench.Statement{
 			Source:   bench.Adapter,
 			Sentence: fmt.Sprintf("On %d ranks the first gain goes if blocks are copied as fast as bytes, and the second if the adapter caches all contexts.", ranks),

@@ -104,7 +104,7 @@ func simCostsClaims() []bench.Statement {
 		Sentence: "So does half or twice of any inferred cost.",
 		Compare: bench.All{ratio(costsFrom(inferred), udOverBruck, halfToDouble, bench.Within(0.52, 0.72)),
 			ratio(costsFrom(inferred), udOverRC, halfToDouble, bench.Within(0.4, 0.6))}, Exact: true,
-		Because: "UD and RC take the same processor time for a message, and Bruck's algorithm has five messages, so both ratios grow with that time",
+		Because: "UD and RC take the same processor time for a message, and Bruck's algorithm has few messages, so that this time weighs on both ratios",
 	}, {
 		Sentence: "UD is faster than Bruck's algorithm and than RC without any one of the costs that were not chosen to fit.",
 		Compare:  bench.All{ratio(plain, udOverBruck, without, bench.AtMost(1)), ratio(plain, udOverRC, without, bench.AtMost(1))}, Exact: true,
@@ -112,7 +112,7 @@ func simCostsClaims() []bench.Statement {
 		Sentence: "With half of the cost of a block UD over Bruck is at most 0.8, and with half of that of a context UD over RC.",
 		Compare: bench.All{ratio([]string{"copy-block"}, udOverBruck, bench.At(0.5, timesCost), bench.AtMost(0.8)),
 			ratio([]string{"context-miss"}, udOverRC, bench.At(0.5, timesCost), bench.AtMost(0.8))}, Exact: true,
-		Because: "these two costs were chosen for the ratios, and most of each gain is theirs",
+		Because: "these two costs were chosen for the ratios",
 	}}
 }
 

@@ -204,7 +204,7 @@ func simGrowthClaims() []bench.Statement {
 		Sentence: "A rank takes at most 128 KiB of memory over UD, adapter and simulation included, and at least twice as much over RC.",
 		Compare: bench.All{bench.Value{Of: []string{growthMemoryUD}, Unit: measure.Bytes, At: counts, Limit: bench.AtMost(128 << 10)},
 			bench.Ratio{Of: []string{growthMemoryRC}, Over: []string{growthMemoryUD}, Unit: measure.Bytes, At: counts, Limit: bench.AtLeast(2)}},
-		Because: "each doubling of the ranks adds two peers, about 3 KB each, and four tables have half a byte for each rank of the job",
+		Because: "each doubling of the ranks adds two peers, and four tables have an entry for each rank of the job",
 	}}
 }
 

@@ -43,7 +43,7 @@ func udOverlapClaims() []bench.Statement {
 			Sentence: "A service that polls takes at least 30 % without traffic.",
 			Paper:    "the polling service thread contends with the application threads",
 			Compare:  stolenAt(overlapPoll, stolenIdle, bench.AtLeast(30)),
-			Because:  "after empty polls the service yields, and a thread that yields gets next to no processor time beside one that computes (Linux 6.18: 0.3 %)",
+			Because:  "after empty polls the service yields, and a thread that yields gets little processor time beside one that computes",
 		},
 		{
 			Sentence: "Beside a program that computes, a peer reads at least as fast from a service that sleeps until an event as from one that polls.",
