@@ -27,6 +27,7 @@ type request struct {
 	Copy    *copyRound    `json:",omitempty"`
 	Connect *connectRound `json:",omitempty"`
 	Overlap *overlapRound `json:",omitempty"`
+	Memory  *memoryRound  `json:",omitempty"`
 	Compute time.Duration `json:",omitempty"` // processor time of a computation of rank 0
 }
 
@@ -36,15 +37,19 @@ type reply struct {
 	Latency *measure.Latency `json:",omitempty"`
 	Free    *measure.Latency `json:",omitempty"` // of connectRound, whose Latency is that of connecting
 	Overlap overlap.Result   `json:",omitzero"`
+
+	RankMemory    RankMemory    `json:",omitzero"`
+	ChannelMemory ChannelMemory `json:",omitzero"`
 }
 
 func init() {
 	proc.RegisterArgs(worker, roleRank, func(ctx context.Context, w *proc.Worker, c Config) error {
+		before := liveHeap()
 		p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{Progress: c.Progress})
 		if err != nil {
 			return err
 		}
-		return proc.Serve(ctx, w, (&rank{Process: p, w: w}).serveRequest) // ends with the process, without Finalize
+		return proc.Serve(ctx, w, (&rank{Process: p, w: w, before: before}).serveRequest) // ends with the process, without Finalize
 	})
 }
 
@@ -55,6 +60,8 @@ type rank struct {
 	pairs        map[Channel]*channelPair
 	memory       *acp.Region
 	remoteMemory []acp.GA // memory of all ranks
+	before       float64  // live heap before acp.Init
+	connected    bool     // memory was measured, for which the ranks have connected
 }
 
 func (r *rank) serveRequest(ctx context.Context, q request) (out reply, err error) {
@@ -69,6 +76,8 @@ func (r *rank) serveRequest(ctx context.Context, q request) (out reply, err erro
 		out.Latency, out.Free, err = r.runConnects(ctx, *q.Connect)
 	case q.Overlap != nil:
 		out.Overlap, err = r.runOverlap(ctx, *q.Overlap)
+	case q.Memory != nil:
+		out, err = r.measureMemory(ctx, *q.Memory)
 	case q.Compute > 0 && r.Rank() == 0:
 		out.Figure = overlap.Stolen(q.Compute)
 	case q.Compute > 0:

@@ -2,11 +2,11 @@ package experiments
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 
 	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/cmd/bench/internal/acpbench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/mpi/pmi"
@@ -23,73 +23,67 @@ func init() {
 		Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}, {Name: "slot size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "ranks", Kind: bench.Ints, Default: "1000,100000,1000000", Quick: "1000,1000000", Max: 1 << 20, Doc: "ranks of the job"},
+			{Name: "processes", Kind: bench.Ints, Default: "2,8,32", Quick: "2,8", Min: 2, Max: 128, Doc: "ranks of a job whose ranks connect to all others"},
 			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "4KiB,64KiB", Max: 4 << 20, Doc: "bytes of a slot"},
 			{Name: "slots", Kind: bench.Ints, Default: "2,4,8", Max: 64, Doc: "slots of one side"},
+			{Name: "rounds", Kind: bench.Int, Default: "3", Quick: "1", Doc: "jobs that measure a channel, one after the other"},
 		},
 		Run: runFunc(acpMemory),
 	})
 }
-
-// Formulas of the paper, in bytes.
-const (
-	paperSender  = 168
-	paperSlot    = 16
-	paperReceive = 160
-)
 
 const (
 	basicLayer   = "basic-layer"
 	eachRank     = "basic-layer-each-rank"
 	constantPart = "basic-layer-constant"
 	eachRankUnit = "B per rank"
-	overFormula  = "B over the formula" // unit
+
+	rankIdle      = "rank-idle"
+	rankConnected = "rank-connected"
+	eachConnected = "rank-connected-each-rank"
 )
 
 func acpMemoryClaims() []bench.Statement {
-	claims := []bench.Statement{
+	return append([]bench.Statement{
 		{
 			Source:   "ACP table I",
-			Sentence: "A rank takes at most 176 bytes for each other rank.",
+			Sentence: "A rank takes at most 176 bytes for each other rank, before they connect.",
 			Paper:    "176 bytes a process", Number: 176,
 			Compare: bench.Value{Of: []string{eachRank}, Unit: eachRankUnit, At: bench.Everywhere(ranksUnit), Limit: bench.AtMost(176)}, Exact: true,
 		},
 		{
 			Source:   "ACP table I",
-			Sentence: "The constant part is at most 2 MB.",
+			Sentence: "The constant part is at most 2 MB, without the adapter.",
 			Paper:    "2 MB", Number: 2 << 20,
 			Compare: bench.Value{Of: []string{constantPart}, Unit: measure.Bytes, At: bench.Everywhere(ranksUnit), Limit: bench.AtMost(2 << 20)}, Exact: true,
 		},
 		{
 			Source:   "ACP table I",
-			Sentence: "In a job of a million ranks the basic layer of each takes at most 178 MB.",
+			Sentence: "In a job of a million ranks the basic layer of each takes at most 178 MB, before they connect.",
 			Paper:    "178 MB for 1 million processes", Number: 178e6,
 			Compare: bench.Value{Of: []string{basicLayer}, Unit: measure.Bytes, At: bench.At(1e6, ranksUnit), Limit: bench.AtMost(178e6)}, Exact: true,
 		},
-	}
-	for _, c := range []struct{ role, source, formula string }{
-		{"sender", "ACP table II", "168 + 16 n + n s bytes"},
-		{"receiver", "ACP table III", "160 + n s bytes"},
-	} {
-		var of []string
-		for _, n := range []int{2, 4, 8} {
-			of = append(of, channelSide(c.role, n))
-		}
-		claims = append(claims, bench.Statement{
-			Source:   c.source,
-			Sentence: fmt.Sprintf("The %s of a channel takes at most %s, with n slots of s bytes.", c.role, c.formula),
-			Paper:    c.formula,
-			Compare:  bench.Value{Of: of, Unit: overFormula, At: bench.Everywhere(measure.Bytes), Limit: bench.AtMost(0)}, Exact: true,
-		})
-	}
-	return claims
+		{
+			Source:   "ACP table I",
+			Sentence: "The live heap of a rank has at most 176 bytes for each rank that it is connected with, queue pairs included.",
+			Paper:    "176 bytes a process",
+			Compare:  bench.Value{Of: []string{eachConnected}, Unit: eachRankUnit, At: bench.Everywhere(ranksUnit), Limit: bench.AtMost(176)},
+			Because:  "each rank has a connection of its own for its operations on another, so that a rank has two queue pairs, and two connections of the connection manager, for each other one",
+		},
+		{
+			Source:   "ACP table I",
+			Sentence: "Before it connects, the live heap of a rank grows by at most 2 MB, adapter included.",
+			Paper:    "2 MB",
+			Compare:  bench.Value{Of: []string{rankIdle}, Unit: measure.Bytes, At: bench.Everywhere(ranksUnit), Limit: bench.AtMost(2 << 20)},
+			Because:  "the buffers of an adapter in software are memory of the process",
+		},
+	}, acpChannelMemoryClaims()...)
 }
-
-// channelSide returns the series of one side of a channel.
-func channelSide(role string, slots int) string { return fmt.Sprintf("%s-%d-slots", role, slots) }
 
 func acpMemory(ctx context.Context, r *run) error {
 	counts := slices.Sorted(slices.Values(r.Ints("ranks")))
-	r.Plan(len(counts) + len(r.Ints("slot-sizes")))
+	processes := slices.Sorted(slices.Values(r.Ints("processes")))
+	r.Plan(len(counts) + len(processes) + len(r.Ints("slot-sizes")))
 	var sizes []float64
 	for _, n := range counts {
 		r.Step("%d ranks", n)
@@ -107,7 +101,42 @@ func acpMemory(ctx context.Context, r *run) error {
 		row.Series, row.Y, row.YUnit = constantPart, sizes[0]-each*float64(counts[0]), measure.Bytes
 		r.Emit(row)
 	}
-	return channelMemory(r)
+	if err := connectedMemory(ctx, r, processes); err != nil {
+		return err
+	}
+	return channelMemory(ctx, r)
+}
+
+// connectedMemory emits the memory of the processes of jobs with the given numbers of ranks, before
+// and after all ranks have connected to each other.
+func connectedMemory(ctx context.Context, r *run, counts []int) error {
+	var sizes []float64
+	for _, n := range counts {
+		r.Step("%d processes", n)
+		m, err := rankProcessMemory(ctx, n)
+		if err != nil {
+			return err
+		}
+		sizes = append(sizes, m.Connected)
+		row := bench.Row{Series: rankIdle, X: float64(n), XUnit: ranksUnit, Y: m.Idle, YUnit: measure.Bytes}
+		r.Emit(row)
+		row.Series, row.Y = rankConnected, m.Connected
+		r.Emit(row)
+	}
+	if last := len(counts) - 1; counts[last] > counts[0] {
+		each := (sizes[last] - sizes[0]) / float64(counts[last]-counts[0])
+		r.Emit(bench.Row{Series: eachConnected, X: float64(counts[last]), XUnit: ranksUnit, Y: each, YUnit: eachRankUnit})
+	}
+	return nil
+}
+
+func rankProcessMemory(ctx context.Context, ranks int) (acpbench.RankMemory, error) {
+	job, err := acpbench.Open(ctx, acpbench.Config{Ranks: ranks})
+	if err != nil {
+		return acpbench.RankMemory{}, err
+	}
+	defer job.Close()
+	return job.RankMemory(ctx)
 }
 
 // A soleRankManager is the process manager of one rank of a large job whose other ranks do not
@@ -144,40 +173,4 @@ func heapInUse() int64 {
 	runtime.GC() // frees objects released by the first collection
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
-}
-
-// channelMemory emits the memory of both sides of channels: the bytes that they request from
-// the allocator, and the growth of the heap including the adapter's part.
-func channelMemory(r *run) error {
-	dev, err := rnic.Open(rnic.Options{})
-	if err != nil {
-		return err
-	}
-	p, err := acp.Init(func() (verbs.Device, error) { return dev, nil }, acp.Options{Manager: pmi.NewLocal(1)[0]})
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	for _, size := range r.Ints("slot-sizes") {
-		r.Step("slots of %s", sizeName(size))
-		for _, n := range r.Ints("slots") {
-			for i, formula := range []int{paperReceive + n*size, paperSender + paperSlot*n + n*size} {
-				before := heapInUse()
-				ch, err := p.NewChannel(0, 0, acp.ChannelOptions{SlotSize: size, Slots: n}) // the receiving end first
-				if err != nil {
-					return err
-				}
-				all := float64(heapInUse() - before)
-				role := []string{"receiver", "sender"}[i]
-				row := bench.Row{Series: channelSide(role, n), X: float64(size), XUnit: measure.Bytes, Y: float64(ch.Memory()), YUnit: measure.Bytes}
-				r.Emit(row)
-				heap := row
-				heap.Series, heap.Y = row.Series+"-heap", all
-				r.Emit(heap)
-				row.Y, row.YUnit = float64(ch.Memory()-formula), overFormula
-				r.Emit(row)
-			}
-		}
-	}
-	return nil
 }

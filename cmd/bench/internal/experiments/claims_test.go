@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
 // readTables reads the rows of testdata/reproduced.txt by experiment.
@@ -130,6 +131,34 @@ func TestEvidence(t *testing.T) {
 		}
 	}
 	require.Positive(t, n)
+}
+
+// TestWrongAccount: an account of the memory of channels that misses a slot, or has one too many, is refuted
+// by the measured memory, at either end.
+func TestWrongAccount(t *testing.T) {
+	found, err := bench.Default.Find("acp-memory")
+	require.NoError(t, err)
+	e := found[0]
+	for _, role := range channelRoles {
+		for _, slots := range []int{2, 4, 8} {
+			for _, wrong := range []float64{-1, 1} {
+				rows := readTables(t)[e.Name]
+				for i := range rows {
+					if rows[i].Series == channelSide(role.name, slots)+accountSuffix && rows[i].YUnit == measure.Bytes {
+						rows[i].Y += wrong * rows[i].X
+					}
+				}
+				refuted := 0
+				for _, o := range e.Judge(rows, false, nil) {
+					if o.Word == bench.Refuted {
+						refuted++
+						require.Contains(t, o.Sentence, "The live heap of a "+role.name+" grows by 1 to 1.4 times")
+					}
+				}
+				require.Equal(t, 1, refuted, "%s, %d slots, %v too many", role.name, slots, wrong)
+			}
+		}
+	}
 }
 
 // TestEveryFigure requires a statement about each figure and table of the papers that an

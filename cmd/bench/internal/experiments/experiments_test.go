@@ -328,11 +328,11 @@ func TestExperiments(t *testing.T) {
 		},
 		{
 			name: "acp-memory",
-			set:  bench.Settings{"ranks": "1000,100000", "slot-sizes": "4KiB", "slots": "2"},
+			set:  bench.Settings{"ranks": "1000,100000", "processes": "2,6", "slot-sizes": "4KiB", "slots": "2"},
 			units: map[string][]string{
-				measure.Bytes: {"basic-layer", "basic-layer-constant", "receiver-2-slots", "sender-2-slots", "receiver-2-slots-heap", "sender-2-slots-heap"},
-				eachRankUnit:  {"basic-layer-each-rank"},
-				overFormula:   {"receiver-2-slots", "sender-2-slots"},
+				measure.Bytes: {"basic-layer", "rank-idle", "rank-connected", "receiver-2-slots", "sender-2-slots-first", "sender-2-slots-account"},
+				eachRankUnit:  {"basic-layer-each-rank", "rank-connected-each-rank"},
+				overFormula:   {"receiver-2-slots", "sender-2-slots-first", "sender-2-slots-account"},
 			},
 		},
 		{
