@@ -121,7 +121,7 @@ func (g *group) requestFrom(slot int) (fds []int, err error) {
 	case reply[0] != protocolVersion:
 		err = fmt.Errorf("%w: process %d has version %d, this process %d", ErrVersion, pid, reply[0], protocolVersion)
 	case len(fds) != Slots+1:
-		err = fmt.Errorf("process %d: %d descriptors, want %d", pid, len(fds), Slots+1)
+		err = fmt.Errorf("process %d: %d of %d descriptors received; raise the limit of open files (ulimit -n)", pid, len(fds), Slots+1)
 	}
 	if err != nil {
 		closeAll(fds)

@@ -42,7 +42,10 @@ const (
 
 // newTable returns an empty table.
 func newTable() (*table, error) {
-	fd, err := unix.MemfdCreate("softrnic", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("softrnic", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL) // vm.memfd_noexec may require it
+	if err == unix.EINVAL {                                                        // before Linux 6.3
+		fd, err = unix.MemfdCreate("softrnic", unix.MFD_CLOEXEC)
+	}
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}

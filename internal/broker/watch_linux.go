@@ -17,8 +17,8 @@ func (g *group) watchAddress() {
 	for delay := time.Millisecond; !g.isClosed(); delay = min(2*delay, maxWatchDelay) {
 		l, err := g.listenName(brokerName)
 		if err == nil {
-			g.serveName(l, g.sweepSlots)
-			g.sweepSlots() // the last broker may have missed processes, and has ended itself
+			g.serveName(l, g.sweepRepeatedly)
+			g.sweepRepeatedly() // the last broker may have missed processes, and has ended itself
 			<-g.done
 			l.Close()
 			return
@@ -41,11 +41,25 @@ func (g *group) watchBroker() {
 	}
 	defer g.untrackConn(c)
 	if pid, err := checkPeer(c); err != nil || hasEnded(pid) { // children hold its name
-		g.sweepSlots()
+		g.sweepSlots() // again with the next attempt
 		return
 	}
 	if _, err := c.Write([]byte{requestWatch, protocolVersion}); err == nil {
 		_, _ = c.Read(make([]byte, 1)) // until the broker ends
+	}
+}
+
+// sweepDelays are the times between sweeps after the end of a process: the system closes its
+// descriptors one after the other, those of its slots perhaps after its connection.
+var sweepDelays = []time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second}
+
+// sweepRepeatedly sweeps until all slots of a process that is ending are free.
+func (g *group) sweepRepeatedly() {
+	for _, delay := range sweepDelays {
+		if !g.pause(delay) {
+			return
+		}
+		g.sweepSlots()
 	}
 }
 
