@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -70,11 +71,11 @@ func withdrawName(p portKey, addr netip.Addr) {
 	}
 }
 
-// findName returns the address of the adapter at which a process of this user has bound a port.
-func findName(p portKey) (addr netip.Addr, ok bool) {
+// findNames returns the addresses of the adapters at which processes of this user have bound a port.
+func findNames(p portKey) (addrs []netip.Addr) {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
-		return addr, false
+		return nil
 	}
 	defer f.Close()
 	prefix := strings.TrimSuffix(nameOf(p, netip.Addr{}), netip.Addr{}.String())
@@ -84,10 +85,10 @@ func findName(p portKey) (addr netip.Addr, ok bool) {
 			continue
 		}
 		if addr, err := netip.ParseAddr(rest); err == nil && isOwn(prefix+rest) {
-			return addr, true
+			addrs = append(addrs, addr)
 		}
 	}
-	return addr, false
+	return addrs
 }
 
 // isOwn reports whether a process of this user has the name.
@@ -109,17 +110,19 @@ func isOwn(name string) bool {
 	return err == nil && own
 }
 
-// redirect returns the address to connect to: dst, or if that is an address of the host without an
-// adapter, the one at which the port is bound.
+// redirect returns the address to connect to: dst, or the address at which the port is bound if dst
+// is the host's loopback address, or an address of the host without an adapter.
 func redirect(p portKey, dst netip.AddrPort) netip.AddrPort {
 	addr := dst.Addr().Unmap()
-	if !isHostAddr(addr) || hasAdapter(addr) {
+	if !isHostAddr(addr) {
 		return dst
 	}
-	if a, ok := findName(p); ok {
-		return netip.AddrPortFrom(a, dst.Port())
+	names := findNames(p)
+	localhost := addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || addr == netip.IPv6Loopback()
+	if len(names) == 0 || slices.Contains(names, addr) || !localhost && hasAdapter(addr) {
+		return dst
 	}
-	return dst
+	return netip.AddrPortFrom(names[0], dst.Port())
 }
 
 // hasAdapter reports whether a socket of this host is bound to the port of RoCE at the address,
