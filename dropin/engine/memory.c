@@ -1,9 +1,11 @@
 // Protection domains, memory regions and windows, address handles: ibv_alloc_pd(3),
 // ibv_reg_mr(3), ibv_rereg_mr(3), ibv_alloc_mw(3), ibv_create_ah(3), ibv_alloc_td(3),
 // ibv_alloc_parent_domain(3).
+#define _GNU_SOURCE
 #include "engine.h"
 #include "_cgo_export.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,10 +215,22 @@ int dealloc_mw(struct ibv_mw *mw)
 	return 0;
 }
 
+// is_librdmacm reports whether code belongs to librdmacm.
+static bool is_librdmacm(void *code)
+{
+	Dl_info info;
+	return dladdr(code, &info) && info.dli_fname && strstr(info.dli_fname, "librdmacm");
+}
+
+// ibv_create_ah refuses an address without a GID, as RoCE has none. Only rsockets of librdmacm
+// have one, by the local LID, for datagrams to themselves. The preloaded library jumps here, so that the
+// return address is that of the caller.
 struct ibv_ah *API(ibv_create_ah)(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	if (softrnic_forked)
 		return fail_null(EIO);
+	if (!attr->is_global && !is_librdmacm(__builtin_return_address(0)))
+		return fail_null(EINVAL);
 	struct ibv_ah *ah = calloc(1, sizeof *ah + PRIVATE_ROOM);
 	if (!ah)
 		return NULL;

@@ -365,6 +365,9 @@ static void test_addresses(void)
 	struct ibv_ah_attr good = {.is_global = 1, .port_num = 1}, attr;
 	CHECK(!ibv_query_gid(context, 1, 0, &good.grh.dgid));
 	attr = good;
+	attr.is_global = 0;
+	PTR(EINVAL, ibv_create_ah(pd, &attr));
+	attr = good;
 	attr.port_num = 2;
 	PTR(EINVAL, ibv_create_ah(pd, &attr));
 	attr = good;
