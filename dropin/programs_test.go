@@ -128,42 +128,64 @@ func TestStress(t *testing.T) {
 	checkStress(t, r)
 }
 
-// TestSanitizers runs the programs with the C layer of the engine under AddressSanitizer and ThreadSanitizer. The
-// Go code is not instrumented. The sanitizer's library comes first in LD_PRELOAD, as the programs have none.
+// A sanitizer is one of gcc's for the C layer of the engine. The programs are not built with it, so
+// that its library must come first in LD_PRELOAD. The Go code is not instrumented.
+type sanitizer struct {
+	flag, library string
+	symbol        string // prefix of functions that instrumented code calls
+	environ       []string
+}
+
+var sanitizers = []sanitizer{
+	{"address", "libasan.so", "__asan_", []string{"ASAN_OPTIONS=detect_leaks=0"}}, // Go does not free at the end
+	{"thread", "libtsan.so", "__tsan_", []string{"TSAN_OPTIONS=exitcode=66"}},
+}
+
+// buildEngine builds the libraries with the sanitizer and returns the environment of programs, or skips the test.
+func (s sanitizer) buildEngine(t *testing.T) (environ []string) {
+	t.Helper()
+	needPrograms(t, "gcc", "nm")
+	file, err := exec.Command("gcc", "-print-file-name="+s.library).Output()
+	require.NoError(t, err)
+	library, err := filepath.EvalSymlinks(strings.TrimSpace(string(file)))
+	if err != nil || !filepath.IsAbs(library) {
+		t.Skip("not installed: " + s.library)
+	}
+	dir := t.TempDir()
+	build := exec.Command("./build.sh", dir)
+	build.Env = append(os.Environ(), "CGO_CFLAGS=-g -O1 -fno-omit-frame-pointer -fsanitize="+s.flag, "CGO_LDFLAGS=-fsanitize="+s.flag)
+	text, err := build.CombinedOutput()
+	require.NoError(t, err, string(text))
+	symbols, err := exec.Command("nm", "-D", filepath.Join(dir, "libsoftrnic-engine.so")).Output()
+	require.NoError(t, err)
+	require.Contains(t, string(symbols), " U "+s.symbol, "the engine is not instrumented")
+	return append([]string{"LD_PRELOAD=" + library + ":" + filepath.Join(dir, "libsoftrnic-preload.so")}, s.environ...)
+}
+
+// TestSanitizers runs the programs with the C layer of the engine under AddressSanitizer and ThreadSanitizer.
 func TestSanitizers(t *testing.T) {
 	if !runAll {
 		t.Skip("builds two engines; set " + envAll)
 	}
-	for name, c := range map[string]struct{ flag, environ string }{
-		"libasan.so": {"address", "ASAN_OPTIONS=handle_segv=0:allow_user_segv_handler=1:detect_leaks=0:use_sigaltstack=0"},
-		"libtsan.so": {"thread", "TSAN_OPTIONS=exitcode=66:halt_on_error=1"},
-	} {
-		t.Run(c.flag, func(t *testing.T) {
-			file, err := exec.Command("gcc", "-print-file-name="+name).Output()
-			require.NoError(t, err)
-			library := strings.TrimSpace(string(file))
-			if !filepath.IsAbs(library) {
-				t.Skip("not installed: " + name)
-			}
-			dir := t.TempDir()
-			build := exec.Command("./build.sh", dir)
-			build.Env = append(os.Environ(), "CGO_CFLAGS=-g -O1 -fno-omit-frame-pointer -fsanitize="+c.flag, "CGO_LDFLAGS=-fsanitize="+c.flag)
-			text, err := build.CombinedOutput()
-			require.NoError(t, err, string(text))
-			environ := []string{"LD_PRELOAD=" + library + ":" + filepath.Join(dir, "libsoftrnic-preload.so"), c.environ}
+	for _, s := range sanitizers {
+		t.Run(s.flag, func(t *testing.T) {
+			environ := s.buildEngine(t)
+			events, fork := buildProgram(t, "events.c"), buildProgram(t, "fork.c")
 			for _, args := range [][]string{
 				stressArgs(buildProgram(t, "stress.c"), 50_000),
-				{buildProgram(t, "events.c"), "channel"},
-				{buildProgram(t, "events.c"), "unacknowledged"},
-				{buildProgram(t, "events.c"), "shared-queue"},
-				{buildProgram(t, "events.c"), "overrun"},
+				{events, "channel"}, {events, "unacknowledged"}, {events, "shared-queue"}, {events, "established"}, {events, "overrun"},
+				{fork, "first"}, {fork, "after"},
 				{buildProgram(t, "unmap.c"), "local"},
-				{buildProgram(t, "fork.c"), "first"},
-				{buildProgram(t, "fork.c"), "after"},
+				{buildProgram(t, "raii.cc")},
 			} {
 				r := command{args: args, environ: environ, limit: 10 * time.Minute}.runProgram(t)
 				require.Zero(t, r.code, "%s: %v", args, r)
 				require.NotContains(t, r.stderr, "Sanitizer", args)
+			}
+			if s.flag == "address" { // which sees the use of destroyed objects
+				r := command{args: []string{buildProgram(t, "badinput.c")}, environ: environ}.runProgram(t)
+				require.NotZero(t, r.code)
+				require.Contains(t, r.stderr, "AddressSanitizer: heap-use-after-free")
 			}
 		})
 	}
