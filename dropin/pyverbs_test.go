@@ -48,6 +48,10 @@ var pyverbsSkips = []string{
 	"All gid indices populated, cannot check bad flow",
 }
 
+// pyverbsForked is the error of the tests of librdmacm: their processes are children by fork of one that has used the
+// device, which cannot use it themselves.
+const pyverbsForked = "Errno: 19, No such device"
+
 // findPyverbs returns the file run_tests.py, or skips the test.
 func findPyverbs(t *testing.T) string {
 	t.Helper()
@@ -80,9 +84,11 @@ func findPyverbs(t *testing.T) string {
 func TestPyverbs(t *testing.T) {
 	file := findPyverbs(t)
 	r := command{args: []string{"/usr/bin/python3", file, "-v", "--dev", "softrnic0", "--gid", "0"}, limit: 10 * time.Minute}.runProgram(t)
+	forked := 0
 	for _, m := range regexp.MustCompile(`(?m)^(?:ERROR|FAIL): (.*)$`).FindAllStringSubmatch(r.stderr, -1) {
-		if strings.Contains(m[1], "tests.test_rdmacm.") && strings.Contains(r.stderr, "neither the engine nor an installed library") {
-			continue // the engine has no librdmacm yet
+		if strings.Contains(m[1], "tests.test_rdmacm.") && strings.Contains(r.stdout, pyverbsForked) {
+			forked++
+			continue
 		}
 		t.Errorf("%s\n%v", m[1], r)
 	}
@@ -95,7 +101,7 @@ func TestPyverbs(t *testing.T) {
 	}
 	all, skipped := count(`(?m)^Ran (\d+) tests`), count(`(?m)^(?:OK|FAILED) \(.*skipped=(\d+)`)
 	t.Logf("%d tests, %d skipped", all, skipped)
-	require.GreaterOrEqual(t, all-skipped, minPyverbs)
+	require.GreaterOrEqual(t, all-skipped-forked, minPyverbs)
 
 	reasons := regexp.MustCompile(`(?m)\.\.\. skipped '(.*)'$`).FindAllStringSubmatch(r.stderr, -1)
 	require.Len(t, reasons, skipped)
