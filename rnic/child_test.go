@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -38,7 +39,7 @@ func (o childOptions) options() Options {
 
 // order is an order to a child: "open" a device, "connect" its queue pair, "fill" memory, return
 // its "sum", post a "recv", "send" or "write", or poll a "completion". "setuid" changes the user to
-// N, and "refusal" returns the error of opening a device.
+// N, "hold" holds a name of a Unix socket, and "refusal" returns the error of opening a device.
 type order struct {
 	Do      string
 	Options childOptions
@@ -46,6 +47,7 @@ type order struct {
 	Peer    *verbs.Endpoint
 	Remote  remoteMemory
 	Off, N  int
+	Name    string
 	Seed    uint64
 }
 
@@ -65,6 +67,9 @@ type answer struct {
 	Refusal  string
 	Denied   bool
 }
+
+// heldName is the name that a child holds until it ends.
+var heldName net.Listener
 
 // setUser changes the user of this process. It is for Linux only.
 var setUser func(uid int) error
@@ -102,6 +107,9 @@ func (e *end) execute(o *order, a *answer) (err error) {
 		return e.childOpen(o, a)
 	case "setuid":
 		return setUser(o.N)
+	case "hold":
+		heldName, err = net.Listen("unixpacket", o.Name)
+		return err
 	case "refusal":
 		_, err := Open(o.Options.options())
 		a.Refusal = fmt.Sprint(err)

@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"strings"
@@ -152,6 +153,23 @@ func TestSharedAddressForeign(t *testing.T) {
 	traffic(t, newEnd(t, Options{}), c, verbs.RC)
 	_, err := Open(Options{Addr: addr, Share: true})
 	require.ErrorIs(t, err, os.ErrPermission)
+}
+
+// TestSharedAddressForeignBroker lets another user hold the broker's name, and that of a slot, of an
+// address that is shared all the same.
+func TestSharedAddressForeignBroker(t *testing.T) {
+	needSharing(t)
+	if os.Getuid() != 0 {
+		t.Skip("only root can change the user")
+	}
+	addr := ownaddr.Device(68)
+	for _, name := range []string{"broker", "1"} {
+		c := startChild(t)
+		c.do(order{Do: "setuid", N: 65534})
+		c.do(order{Do: "hold", Name: fmt.Sprintf("@softrnic/%v/%s", addr, name)})
+	}
+	o := childOptions{Addr: addr, Share: true}
+	traffic(t, newEnd(t, o.options()), newChild(t, o, verbs.RC), verbs.RC)
 }
 
 // TestSharedAddressKilled kills one of three processes at an address during its traffic. The

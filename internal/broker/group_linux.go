@@ -84,12 +84,12 @@ func (g *group) openSockets() error {
 		if fds != nil {
 			return g.adoptSockets(fds)
 		}
-		if errors.Is(refusal, ErrForeign) || errors.Is(refusal, ErrVersion) {
-			return refusal
-		}
 		err := g.createSockets()
 		if err == nil {
 			return nil
+		}
+		if isFinal(refusal) && link.IsAddrInUse(err) {
+			return refusal
 		}
 		if !link.IsAddrInUse(err) || time.Now().After(deadline) {
 			return errors.Join(err, refusal)
@@ -99,20 +99,24 @@ func (g *group) openSockets() error {
 }
 
 // requestSockets requests the sockets from the processes of the address, one after the other.
-// The error, if any, is of the last one that has not handed them out.
+// The error, if any, is of one that has not handed them out. Another user may hold some of the
+// names.
 func (g *group) requestSockets() (fds []int, refusal error) {
 	for slot := brokerName; slot < Slots; slot++ {
 		fds, err := g.requestFrom(slot)
-		switch {
-		case err == nil:
+		if err == nil {
 			return fds, nil
-		case errors.Is(err, ErrForeign), errors.Is(err, ErrVersion):
-			return nil, err
-		case !errors.Is(err, unix.ECONNREFUSED):
+		}
+		if !errors.Is(err, unix.ECONNREFUSED) && !isFinal(refusal) {
 			refusal = err
 		}
 	}
 	return nil, refusal
+}
+
+// isFinal reports whether a refusal does not change with time.
+func isFinal(refusal error) bool {
+	return errors.Is(refusal, ErrForeign) || errors.Is(refusal, ErrVersion)
 }
 
 // adoptSockets makes the group of descriptors that another process has handed out.
