@@ -45,6 +45,9 @@ func Open() (_ *Set, err error) {
 	return s, s.Add(s.eventfd, unix.EPOLLIN, wakeID)
 }
 
+// WakeFD returns the eventfd. Another process that has a duplicate wakes a waiter by writing it.
+func (s *Set) WakeFD() int { return s.eventfd }
+
 // Close closes the set. No call may be in progress.
 func (s *Set) Close() {
 	for _, fd := range []int{s.epoll, s.eventfd} {

@@ -283,3 +283,32 @@ func (b *Batch) Group(i int) (to *wire.Path, buf []byte, seg int) {
 	off := b.packets[g.first].off
 	return g.to, b.buf[off : off+g.bytes : off+g.bytes], g.seg
 }
+
+// Path returns the path of group i.
+func (b *Batch) Path(i int) *wire.Path { return b.groups[i].to }
+
+// GroupSize returns the bytes of group i, and of its first packet.
+func (b *Batch) GroupSize(i int) (bytes, seg int) { return b.groups[i].bytes, b.groups[i].seg }
+
+// CopyGroup copies the packets of group i, one behind the other, to memory of GroupSize bytes. It
+// reads zero-copy payloads in place, and zeroes a packet whose payload cannot be read, so that every
+// receiver drops it.
+func (b *Batch) CopyGroup(i int, to []byte) {
+	g := &b.groups[i]
+	for j := g.first; j < g.first+g.count; j++ {
+		p := &b.packets[j]
+		n := p.end - p.off
+		if p.payload == nil {
+			copy(to[:n], b.buf[p.off:p.end])
+		} else {
+			payload, icrc := p.payloadOffsets()
+			head := copy(to, b.buf[p.off:payload])
+			if place.Load(to[head:head+len(p.payload)], p.payload) {
+				copy(to[head+len(p.payload):n], b.buf[icrc:p.end])
+			} else {
+				clear(to[:n])
+			}
+		}
+		to = to[n:]
+	}
+}

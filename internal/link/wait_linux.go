@@ -124,3 +124,7 @@ func (c *udp) Wake() {
 		c.exit(callWake)
 	}
 }
+
+// WakeFD returns an eventfd(2): writing it makes the current or the next Wait return, also from
+// another process.
+func (c *udp) WakeFD() int { return c.set.WakeFD() }
