@@ -8,6 +8,7 @@ import (
 	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/broker"
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/link/shm"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -99,6 +100,9 @@ func closeLinks(conns []link.Conn, m *broker.Member) {
 func (o *Options) openCandidate(lo link.Options) ([]link.Conn, *broker.Member, error) {
 	if !o.Share {
 		conns, err := link.OpenGroup(lo, max(1, o.Shards))
+		if err == nil && len(conns) == 1 && link.WantsSharedMemory() {
+			conns[0] = shm.Wrap(conns[0])
+		}
 		return conns, nil, err
 	}
 	conn, m, err := openShared(lo)

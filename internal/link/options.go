@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // EnvVar names the environment variable that switches accelerations off: a
-// comma-separated list of "nogso", "nogro", "nommsg" and "portable".
+// comma-separated list of "nogso", "nogro", "nommsg" and "portable". The word "shm" makes adapters
+// of package rnic exchange packets with those of the user on this host through shared memory.
 const EnvVar = "SOFTRNIC_LINK"
 
 // Default sizes of socket buffers in bytes. The receive buffer holds packets that
@@ -64,6 +66,12 @@ func OpenUDP(o Options) (Conn, error) {
 	return openFast(o)
 }
 
+// WantsSharedMemory reports whether SOFTRNIC_LINK has the word shm: adapters of the user on this host
+// exchange packets through shared memory.
+func WantsSharedMemory() bool {
+	return slices.Contains(strings.Split(os.Getenv(EnvVar), ","), "shm")
+}
+
 // CheckEnv returns an error if the environment variable SOFTRNIC_LINK has an unknown word.
 func CheckEnv() error { return new(Options).applyEnv(os.Getenv(EnvVar)) }
 
@@ -94,9 +102,10 @@ func (o *Options) applyEnv(env string) error {
 			o.NoMMsg = true
 		case "portable":
 			o.Portable = true
+		case "shm": // of package shm
 		default:
-			return fmt.Errorf("link: %s=%q: unknown word %q%s; allowed are nogso, nogro, nommsg and portable, separated by commas", EnvVar, env, word,
-				spelling.Hint(word, "nogso", "nogro", "nommsg", "portable"))
+			return fmt.Errorf("link: %s=%q: unknown word %q%s; allowed are nogso, nogro, nommsg, portable and shm, separated by commas", EnvVar, env, word,
+				spelling.Hint(word, "nogso", "nogro", "nommsg", "portable", "shm"))
 		}
 	}
 	return nil

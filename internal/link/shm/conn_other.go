@@ -1,0 +1,8 @@
+//go:build !linux
+
+package shm
+
+import "github.com/softrnic/softrnic/internal/link"
+
+// Wrap returns inner: rings are for Linux only.
+func Wrap(inner link.Conn) link.Conn { return inner }

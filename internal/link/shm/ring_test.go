@@ -1,0 +1,173 @@
+package shm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+const testSize = 1 << 18
+
+// newTestRing returns aligned memory of a ring.
+func newTestRing(t testing.TB) []byte {
+	t.Helper()
+	mem := make([]byte, controlSize+testSize+lineSize)
+	off := lineSize - int(uintptr(unsafe.Pointer(&mem[0]))%lineSize)
+	return mem[off%lineSize:][:controlSize+testSize]
+}
+
+func openBoth(t testing.TB, mem []byte) (*producer, *consumer) {
+	t.Helper()
+	r, err := newRing(mem)
+	require.NoError(t, err)
+	return &producer{ring: r}, &consumer{ring: r}
+}
+
+// TestModel moves records of random sizes through a ring, and compares each with a list.
+func TestModel(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		p, c := openBoth(t, newTestRing(t))
+		var sent [][]byte
+		var words []word
+		buffer := make([]byte, maxRecord)
+		full, wraps := 0, 0
+		for range 5000 {
+			if random.IntN(2) == 0 {
+				n := 1 + random.IntN(maxRecord)
+				if random.IntN(2) == 0 {
+					n = 1 + random.IntN(200)
+				}
+				before := p.next & p.mask
+				room, err := p.reserveRecord(n)
+				require.NoError(t, err)
+				if room == nil {
+					full++
+					continue
+				}
+				if p.next&p.mask < before {
+					wraps++
+				}
+				data := bytes.Repeat([]byte{byte(random.Uint32())}, n)
+				copy(room, data)
+				w := newWord(n, 1+random.IntN(n), uint8(random.Uint32()))
+				p.commitRecord(w)
+				sent, words = append(sent, data), append(words, w)
+				continue
+			}
+			w, err := c.takeRecord(buffer)
+			require.NoError(t, err)
+			if len(sent) == 0 {
+				require.Zero(t, w, "seed %d", seed)
+				continue
+			}
+			require.Equal(t, words[0], w, "seed %d", seed)
+			require.True(t, bytes.Equal(sent[0], buffer[:w.byteCount()]), "seed %d", seed)
+			sent, words = sent[1:], words[1:]
+		}
+		require.NotZero(t, full, "the ring was never full")
+		require.NotZero(t, wraps)
+	}
+}
+
+// TestConcurrent moves numbered records between two goroutines: none is lost, doubled or mixed.
+func TestConcurrent(t *testing.T) {
+	p, c := openBoth(t, newTestRing(t))
+	const count = 20000
+	go func() {
+		for i := uint64(0); i < count; {
+			n := 8 + int(i*7919%9000)
+			room, err := p.reserveRecord(n)
+			if err != nil {
+				panic(err)
+			}
+			if room == nil {
+				continue
+			}
+			for j := 0; j+8 <= n; j += 8 {
+				binary.LittleEndian.PutUint64(room[j:], i)
+			}
+			p.commitRecord(newWord(n, n, 0))
+			i++
+		}
+	}()
+	buffer := make([]byte, maxRecord)
+	for i := uint64(0); i < count; {
+		w, err := c.takeRecord(buffer)
+		require.NoError(t, err)
+		if w == 0 {
+			continue
+		}
+		if want := 8 + int(i*7919%9000); w.byteCount() != want {
+			t.Fatalf("record %d has %d bytes, want %d", i, w.byteCount(), want)
+		}
+		for j := 0; j+8 <= w.byteCount(); j += 8 {
+			if got := binary.LittleEndian.Uint64(buffer[j:]); got != i {
+				t.Fatalf("record %d has the data of record %d at %d", i, got, j)
+			}
+		}
+		i++
+	}
+}
+
+// TestSleep has the consumer woken for a record that comes after beginSleep, once, and refuses to
+// sleep if one came before.
+func TestSleep(t *testing.T) {
+	p, c := openBoth(t, newTestRing(t))
+	send := func() bool {
+		_, err := p.reserveRecord(10)
+		require.NoError(t, err)
+		return p.commitRecord(newWord(10, 10, 0))
+	}
+	require.False(t, send(), "the consumer is awake")
+	require.False(t, c.beginSleep(), "a record is there")
+	require.False(t, send())
+	buffer := make([]byte, maxRecord)
+	for range 2 {
+		w, err := c.takeRecord(buffer)
+		require.NoError(t, err)
+		require.NotZero(t, w)
+	}
+	require.True(t, c.beginSleep())
+	require.True(t, send())
+	require.False(t, send(), "it is being woken")
+	c.endSleep()
+	require.False(t, send())
+}
+
+// FuzzHostile lets a peer write anything anywhere into the ring: both ends return records within
+// their bounds or an error, and never touch other memory.
+func FuzzHostile(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 1, 2, 3})
+	f.Add(bytes.Repeat([]byte{255}, 64))
+	f.Fuzz(func(t *testing.T, script []byte) {
+		mem := newTestRing(t)
+		p, c := openBoth(t, mem)
+		buffer := make([]byte, maxRecord)
+		for len(script) >= 13 {
+			at := int(binary.LittleEndian.Uint32(script)) % (len(mem) / 8) * 8
+			binary.LittleEndian.PutUint64(mem[at:], binary.LittleEndian.Uint64(script[4:]))
+			kind := script[12]
+			script = script[13:]
+			if kind&1 == 0 {
+				n := 1 + int(kind)*257
+				if room, err := p.reserveRecord(n); err == nil && room != nil {
+					require.Len(t, room, n)
+					p.commitRecord(newWord(n, n, kind))
+				}
+				continue
+			}
+			if kind&2 != 0 { // where the consumer looks
+				binary.LittleEndian.PutUint64(c.records[c.next&c.mask:], uint64(wordValid)|uint64(at)<<3|uint64(kind)<<16)
+			}
+			if w, err := c.takeRecord(buffer); err == nil && w != 0 {
+				require.LessOrEqual(t, w.byteCount(), maxRecord)
+				require.LessOrEqual(t, w.segmentSize(), w.byteCount())
+			}
+		}
+	})
+}
