@@ -1,5 +1,5 @@
 /* The event channels of librdmacm. It opens /dev/infiniband/rdma_cm, checks that this is a character device, and writes
- * commands to it (<rdma/rdma_user_cm.h>). The engine opens a socket instead, whose descriptor is marked here, and executes
+ * commands to it (<rdma/rdma_user_cm.h>). The engine opens a socket instead, whose inode is noted here, and executes
  * the commands. The program's librdmacm with its rsockets is that of the system. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
@@ -19,21 +19,37 @@
 #define DEVICE "/dev/infiniband/rdma_cm"
 #define NETLINK_RDMA 20
 
-enum { max_channel = 1 << 16, bits = 8 * sizeof(unsigned) };
+enum { max_channel = 1 << 16 };
 
-static unsigned _Atomic marks[max_channel / bits]; /* one bit a descriptor */
-static int _Atomic any;                            /* a descriptor was marked once */
+static ino_t _Atomic inodes[max_channel]; /* of the sockets that the engine opened, by descriptor, or 0 */
+static int _Atomic any;                   /* a channel was opened once */
 
 static ssize_t (*_Atomic engine_write)(int, const void *, size_t);
 
-static int is_marked(int fd)
+/* socket_inode returns the inode of a socket, or 0. It has no effect on errno. */
+static ino_t socket_inode(int fd)
+{
+	struct stat s;
+	int saved = errno;
+	long result = syscall(SYS_fstat, fd, &s);
+	errno = saved;
+	return result == 0 && S_ISSOCK(s.st_mode) ? s.st_ino : 0;
+}
+
+/* is_channel reports whether a descriptor is that of a channel. It may have been closed or replaced since, also in a
+ * child of fork. */
+static int is_channel(int fd)
 {
 	if (!atomic_load_explicit(&any, memory_order_relaxed) || fd < 0 || fd >= max_channel)
 		return 0;
-	return atomic_load_explicit(&marks[fd / bits], memory_order_acquire) >> fd % bits & 1;
+	ino_t inode = atomic_load_explicit(&inodes[fd], memory_order_acquire);
+	if (inode == 0)
+		return 0;
+	if (socket_inode(fd) == inode)
+		return 1;
+	atomic_compare_exchange_strong(&inodes[fd], &inode, 0);
+	return 0;
 }
-
-static void unmark(int fd) { atomic_fetch_and(&marks[fd / bits], ~(1u << fd % bits)); }
 
 /* engine_function returns a function of the engine, or NULL. */
 static void *engine_function(const char *name)
@@ -61,7 +77,7 @@ int softrnic_open_channel(const char *path, int flags)
 	}
 	if (fd >= 0) {
 		atomic_store(&engine_write, write_channel);
-		atomic_fetch_or(&marks[fd / bits], 1u << fd % bits);
+		atomic_store(&inodes[fd], socket_inode(fd));
 		atomic_store(&any, 1);
 	}
 	return fd;
@@ -89,11 +105,10 @@ __attribute__((constructor)) static void find_all(void)
 
 PUBLIC ssize_t write(int fd, const void *buffer, size_t count)
 {
-	if (is_marked(fd)) {
+	if (is_channel(fd)) {
 		ssize_t n = atomic_load(&engine_write)(fd, buffer, count);
-		if (n != -2)
+		if (n != -2) /* closed by another thread meanwhile */
 			return n;
-		unmark(fd); /* the channel was closed, and the descriptor is another file's */
 	}
 	write_function next = (write_function)find_next(&next_write, "write");
 	return next ? next(fd, buffer, count) : syscall(SYS_write, fd, buffer, count);
@@ -143,7 +158,7 @@ FSTAT_FUNCTIONS(DECLARE_FSTAT)
 			return -1;                                                                                     \
 		}                                                                                                      \
 		int result = function arguments;                                                                       \
-		if (result == 0 && is_marked(fd) && S_ISSOCK(s->st_mode))                                              \
+		if (result == 0 && S_ISSOCK(s->st_mode) && is_channel(fd))                                              \
 			s->st_mode = S_IFCHR | (s->st_mode & ~S_IFMT);                                                 \
 		return result;                                                                                         \
 	}

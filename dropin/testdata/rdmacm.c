@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -415,6 +416,30 @@ static void test_fork(void)
 	int status;
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
 	rdma_destroy_id(new_id(RDMA_PS_TCP));
+	child = fork();
+	if (child == 0) { // another file at the descriptor
+		char text[3];
+		int ends[2];
+		_exit(!pipe(ends) && dup2(ends[1], channel->fd) == channel->fd && write(channel->fd, "abc", 3) == 3 &&
+		      read(ends[0], text, 3) == 3 ? 0 : 1);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+// test_reuse checks that a socket with the number of a closed channel is a socket.
+static void test_reuse(void)
+{
+	struct stat s;
+	struct rdma_event_channel *other = rdma_create_event_channel();
+	CHECK(other);
+	int number = other->fd;
+	CHECK(fstat(number, &s) == 0 && S_ISCHR(s.st_mode));
+	rdma_destroy_event_channel(other);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(fd >= 0 && dup2(fd, number) == number);
+	CHECK(fstat(number, &s) == 0 && S_ISSOCK(s.st_mode));
+	close(fd);
+	close(number);
 }
 
 int main(int argc, char **argv)
@@ -424,7 +449,7 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} tests[] = { { "states", test_states },	 { "connect", test_connect }, { "external", test_external },
 		      { "datagrams", test_datagrams }, { "channel", test_channel }, { "close", test_close },
-		      { "fork", test_fork } };
+		      { "fork", test_fork }, { "reuse", test_reuse } };
 	alarm(60);
 	channel = rdma_create_event_channel();
 	CHECK(channel);
