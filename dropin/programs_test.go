@@ -67,7 +67,10 @@ func TestSignals(t *testing.T) {
 		code   int
 	}{
 		{name: "profile"},
+		{name: "profile-after"},
+		{name: "profile-old"},
 		{name: "user"},
+		{name: "call"},
 		{name: "interrupted"},
 		{name: "urgent"},
 		{name: "term", signal: syscall.SIGTERM},

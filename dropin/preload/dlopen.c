@@ -7,12 +7,18 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef void *(*dlopen_function)(const char *file, int flags);
 
 static dlopen_function next_dlopen;
+
+/* Stand-in libraries load the engine as well, by the function dlopen here. */
+static int _Atomic engine_asked;
+
+int softrnic_has_engine(void) { return atomic_load(&engine_asked); }
 
 __attribute__((constructor)) static void find_dlopen(void)
 {
@@ -66,5 +72,7 @@ void *softrnic_dlopen(const char *file)
 {
 	if (!next_dlopen)
 		find_dlopen();
+	if (softrnic_is_engine(file))
+		atomic_store(&engine_asked, 1);
 	return standin_name(file) && !softrnic_is_off() ? (void *)open_standin : (void *)next_dlopen;
 }

@@ -15,6 +15,12 @@ void *softrnic_resolve(unsigned index);
  * the engine cannot be loaded. */
 void *softrnic_engine(void);
 
+/* softrnic_has_engine reports whether the engine is loaded in this process, or is being loaded. */
+int softrnic_has_engine(void);
+
+/* softrnic_is_engine reports whether a file is the engine. */
+int softrnic_is_engine(const char *file);
+
 /* softrnic_is_off reports whether SOFTRNIC_DROPIN=off: the installed libraries are used. */
 int softrnic_is_off(void);
 

@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,14 +64,31 @@ int softrnic_beside(char *path, size_t size, const char *format, const char *nam
 	return rest < 0 || (size_t)rest >= size - dir ? -1 : 0;
 }
 
-/* open_engine opens SOFTRNIC_ENGINE, or the file beside the preloaded library. */
+#if !STANDIN
+int softrnic_is_engine(const char *file)
+{
+	const char *given = secure_getenv("SOFTRNIC_ENGINE");
+	if (!file || (given && strcmp(file, given) == 0))
+		return file != NULL;
+	const char *slash = strrchr(file, '/');
+	return strcmp(slash ? slash + 1 : file, ENGINE) == 0;
+}
+#endif
+
+/* open_engine opens SOFTRNIC_ENGINE, or the file beside the preloaded library. Threads of the Go runtime inherit the
+ * signals that are blocked here: those that are sent to the process find a thread of the program. */
 static void *open_engine(void)
 {
 	const char *given = secure_getenv("SOFTRNIC_ENGINE");
 	char path[PATH_MAX];
 	if (!given || !*given)
 		given = softrnic_beside(path, sizeof path, "%s", ENGINE) == 0 ? path : ENGINE;
-	return dlopen(given, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	sigset_t all, mask;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &mask);
+	void *handle = dlopen(given, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	return handle;
 }
 
 /* Without a lock: a child of fork would wait forever for one that another thread of its parent held. Threads that come

@@ -53,6 +53,33 @@ static void work(int signals)
 	} while (caught < signals);
 }
 
+// fill_stack is a handler that uses 12 KiB of the stack.
+static void fill_stack(int number)
+{
+	char room[12 << 10];
+	memset(room, number, sizeof room);
+	__asm__ volatile("" : : "r"(room) : "memory");
+	count_signal(number);
+}
+
+// register_memory registers and deregisters until a number of signals was caught, which makes the runtime collect garbage.
+static void register_memory(struct ibv_pd *pd, int signals)
+{
+	struct ibv_wc wc;
+	while (caught < signals) {
+		struct ibv_mr *region = ibv_reg_mr(pd, memory, sizeof memory, ALL_ACCESS);
+		CHECK(region && !ibv_dereg_mr(region));
+		CHECK(!ibv_poll_cq(cq, 1, &wc));
+	}
+}
+
+static void poll_queue(int number)
+{
+	struct ibv_wc wc;
+	if (ibv_poll_cq(cq, 1, &wc) == 0)
+		count_signal(number);
+}
+
 static volatile sig_atomic_t done;
 
 // interrupt sends SIGUSR1 to the main thread until that is done: a signal may come between two calls.
@@ -76,6 +103,26 @@ int main(int argc, char **argv)
 		struct itimerval timer = {{0, 1000}, {0, 1000}};
 		CHECK(!setitimer(ITIMER_PROF, &timer, NULL));
 		work(20);
+	} else if (!strcmp(name, "profile-after") || !strcmp(name, "profile-old")) { // on stacks of the runtime, unless moved
+		open_all();
+		if (!strcmp(name, "profile-old"))
+			CHECK(signal(SIGPROF, fill_stack) == SIG_DFL);
+		else
+			handle(SIGPROF, fill_stack, SA_RESTART);
+		struct itimerval timer = {{0, 300}, {0, 300}};
+		CHECK(!setitimer(ITIMER_PROF, &timer, NULL));
+		register_memory(mr->pd, 200);
+		work(0);
+	} else if (!strcmp(name, "call")) { // a handler that calls the engine
+		open_all();
+		handle(SIGALRM, poll_queue, SA_RESTART);
+		struct itimerval timer = {{0, 1000}, {0, 1000}};
+		CHECK(!setitimer(ITIMER_REAL, &timer, NULL));
+		while (caught < 20)
+			;
+		timer = (struct itimerval){{0, 0}, {0, 0}};
+		CHECK(!setitimer(ITIMER_REAL, &timer, NULL));
+		work(0);
 	} else if (!strcmp(name, "user")) {
 		open_all();
 		handle(SIGUSR1, count_signal, 0);
