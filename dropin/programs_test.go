@@ -20,11 +20,11 @@ func TestBadInput(t *testing.T) {
 	require.Regexp(t, `^\d+ lines, 0 wrong\n$`, r.stdout)
 }
 
-// TestFork checks that a child can be the first to use a device, and that a child of a process that
-// used one gets errors, does not hang, and leaves its parent alone.
+// TestFork checks that a child can be the first to use a device, that one of a process that loaded the engine
+// finds none, and that one of a process that used a device gets errors, does not hang, and leaves its parent alone.
 func TestFork(t *testing.T) {
 	program := buildProgram(t, "fork.c")
-	for _, when := range []string{"first", "after"} {
+	for _, when := range []string{"first", "loaded", "after"} {
 		r := command{args: []string{program, when}}.runProgram(t)
 		require.Zero(t, r.code, r)
 		require.Equal(t, "child 42 0\n", r.stdout, r)

@@ -1,5 +1,5 @@
 // Devices and contexts: ibv_get_device_list(3), ibv_open_device(3), ibv_query_device(3),
-// ibv_query_port(3), ibv_query_gid(3), ibv_query_pkey(3), ibv_fork_init(3).
+// ibv_query_port(3), ibv_query_gid(3), ibv_query_pkey(3).
 #define _GNU_SOURCE
 #include "engine.h"
 #include "_cgo_export.h"
@@ -21,7 +21,19 @@ static struct device *devices;
 static int device_count = -1; // not asked yet
 static pthread_mutex_t devices_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void note_fork(void) { softrnic_forked = device_count >= 0; }
+static pthread_mutex_t contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct context *contexts; // the open ones
+
+// note_fork is called in children by fork, where another thread of the parent may have held the mutexes.
+static void note_fork(void)
+{
+	softrnic_forked = true;
+	pthread_mutex_init(&devices_mutex, NULL);
+	pthread_mutex_init(&contexts_mutex, NULL);
+}
+
+// The runtime does not survive a fork, also if no device was opened.
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, note_fork); }
 
 static void close_at_exit(void)
 {
@@ -50,7 +62,6 @@ static int open_devices(void)
 			snprintf(device->ibdev_path, sizeof device->ibdev_path, "/sys/class/infiniband/softrnic%d", i);
 		}
 		device_count = count;
-		pthread_atfork(NULL, NULL, note_fork);
 		atexit(close_at_exit);
 	}
 	pthread_mutex_unlock(&devices_mutex);
@@ -90,14 +101,6 @@ __be64 API(ibv_get_device_guid)(struct ibv_device *device)
 }
 
 int API(ibv_get_device_index)(struct ibv_device *device) { return ((struct device *)device)->index; }
-
-int API(ibv_fork_init)(void) { return 0; }
-
-enum ibv_fork_status API(ibv_is_fork_initialized)(void) { return IBV_FORK_UNNEEDED; }
-
-int API(ibv_dontfork_range)(void *base, size_t size) { (void)base; (void)size; return 0; }
-
-int API(ibv_dofork_range)(void *base, size_t size) { (void)base; (void)size; return 0; }
 
 int API(ibv_query_device)(struct ibv_context *context, struct ibv_device_attr *attr)
 {
@@ -229,9 +232,6 @@ static int modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr
 	(void)qp, (void)attr;
 	return EOPNOTSUPP;
 }
-
-static pthread_mutex_t contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct context *contexts; // the open ones
 
 static struct ibv_context *open_context(struct ibv_device *device, struct context *original)
 {

@@ -145,9 +145,9 @@ int API(ibv_destroy_cq)(struct ibv_cq *cq)
 		if (!softrnic_forked)
 			event_queue_forget(&((struct channel *)cq->channel)->events, cq, &q->completions_raised,
 					   &cq->comp_events_completed);
-		pthread_mutex_lock(&cq->context->mutex);
+		lock_object(&cq->context->mutex);
 		cq->channel->refcnt--;
-		pthread_mutex_unlock(&cq->context->mutex);
+		unlock_object(&cq->context->mutex);
 	}
 	retire(q);
 	return 0;

@@ -133,9 +133,23 @@ static inline struct context *context_of(struct ibv_context *context)
 	return (struct context *)((char *)context - offsetof(struct verbs_context, context));
 }
 
-// forked reports whether this process is a child by fork of the one that opened the
-// devices. It has none of the engine's threads, so no call may reach Go.
+// softrnic_forked reports whether this process is a child by fork of the one that loaded the
+// engine. It has none of the engine's threads, so no call may reach Go.
 extern bool softrnic_forked;
+
+// lock_object locks a mutex of an object. In a child by fork, a thread that the child does not have
+// may hold it for ever, and no thread raises events.
+static inline void lock_object(pthread_mutex_t *mutex)
+{
+	if (!softrnic_forked)
+		pthread_mutex_lock(mutex);
+}
+
+static inline void unlock_object(pthread_mutex_t *mutex)
+{
+	if (!softrnic_forked)
+		pthread_mutex_unlock(mutex);
+}
 
 static inline int fail(int error)
 {

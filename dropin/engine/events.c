@@ -28,6 +28,8 @@ void event_queue_close(struct event_queue *queue)
 		next = e->next;
 		free(e);
 	}
+	if (softrnic_forked)
+		return; // pthread_cond_destroy would wait for threads of the parent
 	pthread_mutex_destroy(&queue->mutex);
 	pthread_cond_destroy(&queue->acknowledged);
 }
@@ -110,10 +112,11 @@ void event_queue_forget(struct event_queue *queue, void *object, uint32_t *raise
 
 void event_queue_acknowledge(struct event_queue *queue, uint32_t *acknowledged, unsigned int count)
 {
-	pthread_mutex_lock(&queue->mutex);
+	lock_object(&queue->mutex);
 	*acknowledged += count;
-	pthread_cond_broadcast(&queue->acknowledged);
-	pthread_mutex_unlock(&queue->mutex);
+	if (!softrnic_forked)
+		pthread_cond_broadcast(&queue->acknowledged);
+	unlock_object(&queue->mutex);
 }
 
 struct ibv_comp_channel *API(ibv_create_comp_channel)(struct ibv_context *context)

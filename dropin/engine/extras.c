@@ -26,6 +26,11 @@ static struct block *blocks; // not freed by ibv_free_dm
 static size_t used;          // bytes of all blocks
 static uint32_t last_handle;
 
+// Another thread may have held the mutex when the process forked.
+static void reset_mutex(void) { pthread_mutex_init(&blocks_mutex, NULL); }
+
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, reset_mutex); }
+
 static struct block *block_of(struct ibv_dm *dm) { return ((struct device_memory *)dm)->block; }
 
 static int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sges, uint32_t count)

@@ -11,15 +11,9 @@ void retire(void *object)
 {
 #if defined(__SANITIZE_ADDRESS__)
 	free(object); // the sanitizer shall see the use of what the program has destroyed
-	return;
+#else
+	static void *_Atomic kept[KEPT];
+	static _Atomic unsigned int next;
+	free(atomic_exchange(&kept[atomic_fetch_add(&next, 1) % KEPT], object));
 #endif
-	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	static void *kept[KEPT];
-	static unsigned int next;
-	pthread_mutex_lock(&mutex);
-	void *oldest = kept[next];
-	kept[next] = object;
-	next = (next + 1) % KEPT;
-	pthread_mutex_unlock(&mutex);
-	free(oldest);
 }

@@ -112,6 +112,19 @@ void *softrnic_engine(void)
 	return handle == &none ? NULL : handle;
 }
 
+/* Functions for programs that use fork, which need no engine: memory of the program is not pinned. A child of a process
+ * that has loaded the engine cannot use it, and these are called before. */
+static int succeed(void) { return 0; }
+static int fork_unneeded(void) { return 2; } /* IBV_FORK_UNNEEDED */
+
+/* own_function returns the function that this library has for a name, or NULL. */
+static void *own_function(const char *name)
+{
+	if (strcmp(name, "ibv_fork_init") == 0 || strcmp(name, "ibv_dontfork_range") == 0 || strcmp(name, "ibv_dofork_range") == 0)
+		return (void *)succeed;
+	return strcmp(name, "ibv_is_fork_initialized") == 0 ? (void *)fork_unneeded : NULL;
+}
+
 /* next_function returns the function of an installed library, or NULL. A library that a plugin of the program needs is
  * not in the program's search order. A stand-in library is there because none is installed. */
 static void *next_function(const char *name)
@@ -129,8 +142,10 @@ void *softrnic_resolve(unsigned index)
 {
 	int saved = errno;
 	const char *name = names[index];
-	void *handle = softrnic_engine();
-	void *function = handle ? dlsym(handle, name) : NULL;
+	void *function = softrnic_is_off() ? NULL : own_function(name + sizeof PREFIX - 1);
+	void *handle = function ? NULL : softrnic_engine();
+	if (handle)
+		function = dlsym(handle, name);
 	if (!function)
 		function = next_function(name + sizeof PREFIX - 1);
 	if (!function) {

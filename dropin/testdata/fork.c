@@ -1,9 +1,16 @@
-// A child by fork. Argument "first": the child is the first to use a device, which works. Argument "after": the parent
-// has used one before, so that calls of the child fail with an error and none hangs, while the parent goes on.
+// A child by fork. Argument "first": the child is the first to use a device, which works, also after the parent called
+// the functions of ibv_fork_init(3). Argument "loaded": the parent has loaded the engine without a device, so that the
+// child finds none. Argument "after": the parent has used one before, so that calls of the child fail with an error and
+// none hangs, while the parent goes on.
 #include "pair.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+// Exported, and declared in a private header of rdma-core.
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
@@ -30,6 +37,17 @@ static void transfer(void)
 	struct ibv_wc wc;
 	CHECK(!post_write(a, mr, mr, 64, 7));
 	CHECK(poll_one(cq, &wc) == IBV_WC_SUCCESS && wc.wr_id == 7);
+}
+
+static bool take_events; // a thread of the parent acknowledges events
+
+// acknowledge_all acknowledges events for ever, and so holds the mutex of the channel at most times.
+static void *acknowledge_all(void *unused)
+{
+	(void)unused;
+	while (__atomic_load_n(&take_events, __ATOMIC_RELAXED))
+		ibv_ack_cq_events(cq, 0);
+	return NULL;
 }
 
 static void close_all(void)
@@ -68,32 +86,60 @@ static void fail_all(void)
 	CHECK(ibv_req_notify_cq(cq, 0) == EIO);
 	CHECK(ibv_get_cq_event(channel, &event_cq, &event_context) == -1 && errno == EIO);
 	CHECK(ibv_get_async_event(context, &event) == -1 && errno == EIO);
+	ibv_ack_cq_events(cq, 0);
 	close_all(); // frees the structures only
 }
 
-int main(int argc, char **argv)
+// run_child runs a function in a child and returns its wait status.
+static int run_child(void (*run)(void))
 {
-	bool after = argc > 1 && !strcmp(argv[1], "after");
-	if (after) {
-		open_all();
-		transfer();
-	}
 	pid_t child = fork();
 	CHECK(child >= 0);
 	if (!child) {
 		alarm(20); // a call that hangs
-		if (after) {
-			fail_all();
-		} else {
-			open_all();
-			transfer();
-			close_all();
-		}
+		run();
 		exit(42); // with the handlers of atexit
 	}
 	int status;
 	CHECK(waitpid(child, &status, 0) == child);
-	if (after) {
+	return status;
+}
+
+static void use_device(void)
+{
+	open_all();
+	transfer();
+	close_all();
+}
+
+static void find_none(void)
+{
+	int count = -1;
+	CHECK(ibv_get_device_list(&count) && count == 0);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+	CHECK(argc == 2);
+	if (!strcmp(argv[1], "first")) {
+		CHECK(!ibv_fork_init() && ibv_is_fork_initialized() == IBV_FORK_UNNEEDED);
+		CHECK(!ibv_dontfork_range(memory, sizeof memory) && !ibv_dofork_range(memory, sizeof memory));
+		status = run_child(use_device);
+	} else if (!strcmp(argv[1], "loaded")) {
+		struct ibv_device device = {.name = "none"};
+		CHECK(!strcmp(ibv_get_device_name(&device), "none"));
+		status = run_child(find_none);
+	} else {
+		pthread_t thread;
+		open_all();
+		transfer();
+		take_events = true;
+		CHECK(!pthread_create(&thread, NULL, acknowledge_all, NULL));
+		for (int i = 0; i < 20; i++)
+			CHECK((status = run_child(fail_all)) == 42 << 8);
+		__atomic_store_n(&take_events, false, __ATOMIC_RELAXED);
+		CHECK(!pthread_join(thread, NULL));
 		transfer();
 		close_all();
 	}
