@@ -58,6 +58,18 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// TestContexts checks contexts with live objects, and those of a program that is short of descriptors or memory.
+func TestContexts(t *testing.T) {
+	program := buildProgram(t, "contexts.c")
+	for _, name := range []string{"close", "flags", "descriptors", "no-memory"} {
+		t.Run(name, func(t *testing.T) {
+			r := command{args: []string{program, name}}.runProgram(t)
+			require.Zero(t, r.code, r)
+			require.Equal(t, "ok\n", r.stdout)
+		})
+	}
+}
+
 // TestSignals checks that signals act on a program with the engine as they do without.
 func TestSignals(t *testing.T) {
 	program := buildProgram(t, "signals.c")

@@ -57,7 +57,7 @@ func go_create_channel(ctx C.uint32_t, c unsafe.Pointer, handle *C.uint32_t) C.i
 		owners.use(cq, func(o owner) { C.raise_completion(c, o.c) })
 		rnichook.RaiseEvent(bell)
 	})
-	return addObject(&channel{ch, bell}, c, handle)
+	return addObject(dc, &channel{ch, bell}, handle)
 }
 
 // leadTime is the time for which a thread in ibv_get_cq_event drives the device itself, before it
@@ -115,7 +115,7 @@ func go_create_cq(ctx, ch C.uint32_t, c unsafe.Pointer, handle *C.uint32_t, dept
 	}
 	*depth = C.int(cq.Depth())
 	owners.add(cq, owner{c: c, context: dc.c, channel: at})
-	return addObject(&completionQueue{CQ: cq}, c, handle)
+	return addObject(dc, &completionQueue{CQ: cq}, handle)
 }
 
 //export go_resize_cq

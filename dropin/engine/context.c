@@ -124,8 +124,10 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 		.max_dm_size = MAX_DM_SIZE,
 		.phys_port_cnt_ex = 1,
 	};
+	softrnic_ibv_query_device(context, &whole.orig_attr);
+	whole.device_cap_flags_ex = whole.orig_attr.device_cap_flags;
 	memcpy(attr, &whole, size < sizeof whole ? size : sizeof whole);
-	return softrnic_ibv_query_device(context, &attr->orig_attr);
+	return 0;
 }
 
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size)
@@ -241,9 +243,16 @@ static struct ibv_context *open_context(struct ibv_device *device, struct contex
 	if (!c)
 		return NULL;
 	int error = event_queue_open(&c->async);
-	if (!error && (error = go_open_context(((struct device *)device)->index, c, &c->handle)))
-		event_queue_close(&c->async);
 	if (error) {
+		free(c);
+		return fail_null(error);
+	}
+	int cmd_fd = memfd_create("softrnic", MFD_CLOEXEC); // its inode identifies the context
+	error = cmd_fd < 0 ? errno : go_open_context(((struct device *)device)->index, c, &c->handle);
+	if (error) {
+		if (cmd_fd >= 0)
+			close(cmd_fd);
+		event_queue_close(&c->async);
 		free(c);
 		return fail_null(error);
 	}
@@ -264,7 +273,7 @@ static struct ibv_context *open_context(struct ibv_device *device, struct contex
 	install_extras(v);
 	struct ibv_context *context = &v->context;
 	context->device = device;
-	context->cmd_fd = memfd_create("softrnic", MFD_CLOEXEC); // its inode identifies the context
+	context->cmd_fd = cmd_fd;
 	context->async_fd = c->async.fd;
 	context->num_comp_vectors = 1;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -318,7 +327,7 @@ struct ibv_context *API(ibv_import_device)(int cmd_fd)
 	return context;
 }
 
-// release_context frees a context that is neither open nor the original of one.
+// release_context frees a context that is neither open nor the original of one, with the objects that are left in it.
 static void release_context(struct context *c)
 {
 	pthread_mutex_lock(&contexts_mutex);
@@ -326,6 +335,8 @@ static void release_context(struct context *c)
 	pthread_mutex_unlock(&contexts_mutex);
 	if (!last)
 		return;
+	if (!softrnic_forked)
+		go_close_context(c->handle);
 	event_queue_close(&c->async);
 	retire(c);
 }
@@ -343,8 +354,6 @@ int API(ibv_close_device)(struct ibv_context *context)
 	pthread_mutex_unlock(&contexts_mutex);
 	if (!open)
 		return fail(EINVAL); // closed before
-	if (!softrnic_forked)
-		go_close_context(c->handle);
 	close(context->cmd_fd);
 	release_context(c);
 	if (original)

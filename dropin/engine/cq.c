@@ -75,9 +75,19 @@ static struct completion_queue *create(struct ibv_context *context, uint32_t dep
 	cq->cqe = depth;
 	pthread_mutex_init(&cq->mutex, NULL);
 	pthread_cond_init(&cq->cond, NULL);
-	int error = go_create_cq(context_of(context)->handle, channel ? ((struct channel *)channel)->handle : 0, q,
-				 &cq->handle, &cq->cqe);
+	struct event_queue *async = &context_of(context)->async, *events = channel ? &((struct channel *)channel)->events : NULL;
+	int error = event_queue_reserve(async);
+	if (error)
+		return free(q), fail_null(error);
+	if (events && (error = event_queue_reserve(events)))
+		events = NULL;
+	if (!error)
+		error = go_create_cq(context_of(context)->handle, channel ? ((struct channel *)channel)->handle : 0, q,
+				     &cq->handle, &cq->cqe);
 	if (error) {
+		event_queue_release(async);
+		if (events)
+			event_queue_release(events);
 		free(q);
 		return fail_null(error);
 	}

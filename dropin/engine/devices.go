@@ -48,8 +48,9 @@ type deviceContext struct {
 	c      unsafe.Pointer // struct context
 }
 
-// Close removes the context from its device.
+// Close closes the objects of the context and removes it from its device.
 func (c *deviceContext) Close() error {
+	closeObjects(c)
 	c.device.mu.Lock()
 	defer c.device.mu.Unlock()
 	delete(c.device.contexts, c)
@@ -183,9 +184,8 @@ func go_open_context(index C.int, c unsafe.Pointer, handle *C.uint32_t) C.int {
 	defer reportPanic()
 	d := devices[index]
 	ctx := &deviceContext{device: d, c: c}
-	*handle = objects.add(ctx, c)
-	if *handle == 0 {
-		return C.ENOMEM
+	if errno := addObject(ctx, ctx, handle); errno != 0 {
+		return errno
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -61,6 +61,8 @@ struct event_queue {
 	int fd;
 	_Atomic int32_t length;
 	struct event *first, **last;
+	struct event *spare; // for want of memory, where events must not get lost
+	int spares, reserved;
 };
 
 struct event {
@@ -169,6 +171,8 @@ void retire(void *object);
 void restore_signals(void);
 
 int event_queue_open(struct event_queue *queue);
+int event_queue_reserve(struct event_queue *queue);
+void event_queue_release(struct event_queue *queue);
 void event_queue_close(struct event_queue *queue);
 void event_queue_push(struct event_queue *queue, void *object, int type);
 int event_queue_pop(struct event_queue *queue, struct event *event, uint32_t *raised_by(struct event *));

@@ -18,34 +18,93 @@ int event_queue_open(struct event_queue *queue)
 	pthread_mutex_init(&queue->mutex, NULL);
 	pthread_cond_init(&queue->acknowledged, NULL);
 	queue->last = &queue->first;
-	return 0;
+	int error = event_queue_reserve(queue); // for events of no object
+	if (error)
+		event_queue_close(queue);
+	return error;
+}
+
+static void free_events(struct event *e)
+{
+	for (struct event *next; e; e = next) {
+		next = e->next;
+		free(e);
+	}
 }
 
 void event_queue_close(struct event_queue *queue)
 {
 	close(queue->fd);
-	for (struct event *e = queue->first, *next; e; e = next) {
-		next = e->next;
-		free(e);
-	}
+	free_events(queue->first);
+	free_events(queue->spare);
 	if (softrnic_forked)
 		return; // pthread_cond_destroy would wait for threads of the parent
 	pthread_mutex_destroy(&queue->mutex);
 	pthread_cond_destroy(&queue->acknowledged);
 }
 
+// RESERVED is the number of events of each object that are stored where calloc fails.
+enum { RESERVED = 2 };
+
+// keep_spare stores a spare event, or frees it. The queue's mutex is held.
+static void keep_spare(struct event_queue *queue, struct event *e)
+{
+	if (queue->spares >= queue->reserved) {
+		free(e);
+		return;
+	}
+	e->next = queue->spare;
+	queue->spare = e;
+	queue->spares++;
+}
+
+static struct event *take_spare(struct event_queue *queue)
+{
+	struct event *e = queue->spare;
+	if (e) {
+		queue->spare = e->next;
+		queue->spares--;
+	}
+	return e;
+}
+
+// event_queue_release frees what event_queue_reserve allocated for an object.
+void event_queue_release(struct event_queue *queue)
+{
+	lock_object(&queue->mutex);
+	queue->reserved -= RESERVED;
+	while (queue->spares > queue->reserved)
+		free(take_spare(queue));
+	unlock_object(&queue->mutex);
+}
+
+// event_queue_reserve allocates events for an object, so that none of them is lost for want of memory later.
+int event_queue_reserve(struct event_queue *queue)
+{
+	pthread_mutex_lock(&queue->mutex);
+	queue->reserved += RESERVED;
+	struct event *e = NULL;
+	for (int i = 0; i < RESERVED && (e = malloc(sizeof *e)); i++)
+		keep_spare(queue, e);
+	pthread_mutex_unlock(&queue->mutex);
+	if (e)
+		return 0;
+	event_queue_release(queue);
+	return ENOMEM;
+}
+
 // event_queue_push appends an event and makes the descriptor readable.
 void event_queue_push(struct event_queue *queue, void *object, int type)
 {
-	struct event *e = malloc(sizeof *e);
-	if (!e)
-		return;
-	*e = (struct event){.object = object, .type = type};
+	struct event *e = calloc(1, sizeof *e);
 	pthread_mutex_lock(&queue->mutex);
-	*queue->last = e;
-	queue->last = &e->next;
-	queue->length++;
-	eventfd_write(queue->fd, 1);
+	if (e || (e = take_spare(queue))) {
+		*e = (struct event){.object = object, .type = type};
+		*queue->last = e;
+		queue->last = &e->next;
+		queue->length++;
+		eventfd_write(queue->fd, 1);
+	}
 	pthread_mutex_unlock(&queue->mutex);
 }
 
@@ -69,9 +128,9 @@ int event_queue_pop(struct event_queue *queue, struct event *event, uint32_t *ra
 			uint32_t *raised = raised_by(e);
 			if (raised)
 				++*raised;
+			keep_spare(queue, e);
 		}
 		pthread_mutex_unlock(&queue->mutex);
-		free(e);
 		if (e)
 			return 0; // otherwise event_queue_forget took the event meanwhile
 	}
@@ -87,8 +146,8 @@ static void take_count(int fd)
 	(void)n;
 }
 
-// event_queue_forget drops the undelivered events of an object that is being destroyed, and
-// waits until the program has acknowledged the delivered ones.
+// event_queue_forget drops the undelivered events of an object that is being destroyed and what was
+// reserved for it, and waits until the program has acknowledged the delivered ones.
 void event_queue_forget(struct event_queue *queue, void *object, uint32_t *raised, uint32_t *acknowledged)
 {
 	pthread_mutex_lock(&queue->mutex);
@@ -101,13 +160,14 @@ void event_queue_forget(struct event_queue *queue, void *object, uint32_t *raise
 		}
 		*link = e->next;
 		queue->length--;
-		free(e);
+		keep_spare(queue, e);
 		take_count(queue->fd);
 	}
 	queue->last = link;
 	while (*raised != *acknowledged)
 		pthread_cond_wait(&queue->acknowledged, &queue->mutex);
 	pthread_mutex_unlock(&queue->mutex);
+	event_queue_release(queue);
 }
 
 void event_queue_acknowledge(struct event_queue *queue, uint32_t *acknowledged, unsigned int count)

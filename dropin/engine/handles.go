@@ -1,5 +1,6 @@
 package main
 
+// #include <errno.h>
 // #include <stdint.h>
 import "C"
 
@@ -7,7 +8,6 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -36,15 +36,15 @@ type slot struct {
 
 // An entry is an object with its handle, replaced as a whole.
 type entry struct {
-	handle uint32
-	object any
-	c      unsafe.Pointer // the C structure, for events
+	handle  uint32
+	object  any
+	context *deviceContext // that the object belongs to
 }
 
 var objects handleTable
 
 // add returns a handle for an object, or 0 if there is none left.
-func (t *handleTable) add(object any, c unsafe.Pointer) C.uint32_t {
+func (t *handleTable) add(object any, context *deviceContext) C.uint32_t {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var index uint32
@@ -64,7 +64,7 @@ func (t *handleTable) add(object any, c unsafe.Pointer) C.uint32_t {
 	s := &segment[index%segmentSize]
 	s.generation++
 	handle := s.generation<<generationShift | index
-	s.object.Store(&entry{handle: handle, object: object, c: c})
+	s.object.Store(&entry{handle: handle, object: object, context: context})
 	return C.uint32_t(handle)
 }
 
@@ -81,13 +81,33 @@ func (t *handleTable) find(handle C.uint32_t) *entry {
 	return nil
 }
 
-// remove frees a handle.
-func (t *handleTable) remove(handle C.uint32_t) {
-	index := uint32(handle) & (1<<indexBits - 1)
+// remove frees a handle. It reports false if the handle names no object, as when another thread removed it.
+func (t *handleTable) remove(handle C.uint32_t) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.find(handle) == nil {
+		return false
+	}
+	index := uint32(handle) & (1<<indexBits - 1)
 	t.segments[index/segmentSize].Load()[index%segmentSize].object.Store(nil)
 	t.free = append(t.free, index)
+	return true
+}
+
+// ofContext returns the objects of a context.
+func (t *handleTable) ofContext(context *deviceContext) (entries []*entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for index := range t.next + 1 {
+		segment := t.segments[index/segmentSize].Load()
+		if segment == nil {
+			continue
+		}
+		if e := segment[index%segmentSize].object.Load(); e != nil && e.context == context && e.object != any(context) {
+			entries = append(entries, e)
+		}
+	}
+	return entries
 }
 
 // lookup returns the object of a handle if it has type T.
@@ -116,6 +136,35 @@ func go_destroy(handle C.uint32_t) C.int {
 	if err := closer.Close(); err != nil {
 		return errnoOf(err)
 	}
-	objects.remove(handle)
+	if !objects.remove(handle) {
+		return errnoOf(errStale) // destroyed by another thread
+	}
 	return 0
+}
+
+// addObject stores the handle of a new object of a context. Where there is none left it closes the object and returns ENOMEM.
+func addObject(context *deviceContext, object io.Closer, handle *C.uint32_t) C.int {
+	if *handle = objects.add(object, context); *handle == 0 {
+		object.Close() //nolint:errcheck // nothing uses the object yet
+		return C.ENOMEM
+	}
+	return 0
+}
+
+// closeObjects closes the objects that the program did not destroy before the context, each after those that use it, as
+// the kernel does. The C structures remain: the program may still have pointers to them.
+func closeObjects(context *deviceContext) {
+	for entries, closed := objects.ofContext(context), 1; closed > 0; {
+		closed = 0
+		var busy []*entry
+		for _, e := range entries {
+			if e.object.(io.Closer).Close() != nil {
+				busy = append(busy, e)
+				continue
+			}
+			objects.remove(C.uint32_t(e.handle))
+			closed++
+		}
+		entries = busy
+	}
 }

@@ -36,15 +36,7 @@ func go_alloc_pd(context C.uint32_t, handle *C.uint32_t) C.int {
 	if err != nil {
 		return errnoOf(err)
 	}
-	return addObject(&domain{PD: pd, context: c}, nil, handle)
-}
-
-// addObject stores the handle of a new object, or returns ENOMEM.
-func addObject(object any, c unsafe.Pointer, handle *C.uint32_t) C.int {
-	if *handle = objects.add(object, c); *handle == 0 {
-		return C.ENOMEM
-	}
-	return 0
+	return addObject(c, &domain{PD: pd, context: c}, handle)
 }
 
 // A region is a memory region whose registration can be replaced.
@@ -100,7 +92,7 @@ func go_reg_mr(pd C.uint32_t, addr unsafe.Pointer, length C.size_t, iova C.uint6
 	// Adapters return both keys whatever access the program asked for: it may grant more later.
 	*lkey, *rkey = C.uint32_t(mr.LKey()), C.uint32_t(mr.LKey())
 	regions.addRegion(r)
-	return addObject(r, nil, handle)
+	return addObject(d.context, r, handle)
 }
 
 // A reregisterer is a region of package rnic whose registration can be replaced under its keys.
@@ -153,7 +145,7 @@ func go_alloc_mw(pd C.uint32_t, handle, rkey *C.uint32_t) C.int {
 		return errnoOf(err)
 	}
 	*rkey = C.uint32_t(mw.RKey())
-	return addObject(mw, nil, handle)
+	return addObject(d.context, mw, handle)
 }
 
 // addressOf converts an address vector. Adapters use the low 20 bits of a flow label, and UCX
@@ -185,5 +177,5 @@ func go_create_ah(pd C.uint32_t, attr *C.struct_ibv_ah_attr, handle *C.uint32_t)
 	if err != nil {
 		return errnoOf(err)
 	}
-	return addObject(ah, nil, handle)
+	return addObject(d.context, ah, handle)
 }

@@ -18,9 +18,14 @@ static struct queue_pair *create(struct ibv_pd *pd, struct ibv_qp_init_attr *att
 	struct ibv_qp *qp = &q->v.qp;
 	struct ibv_qp_cap cap = attr->cap;
 	qp->context = pd->context;
-	int error = go_create_qp(pd->handle, attr->qp_type, attr->send_cq->handle, attr->recv_cq->handle,
-				 attr->srq ? attr->srq->handle : 0, attr->sq_sig_all, &cap, q, &qp->handle, &qp->qp_num);
+	struct event_queue *async = &context_of(pd->context)->async;
+	int error = event_queue_reserve(async);
+	if (error)
+		return free(q), fail_null(error);
+	error = go_create_qp(pd->handle, attr->qp_type, attr->send_cq->handle, attr->recv_cq->handle,
+			     attr->srq ? attr->srq->handle : 0, attr->sq_sig_all, &cap, q, &qp->handle, &qp->qp_num);
 	if (error) {
+		event_queue_release(async);
 		free(q);
 		return fail_null(error);
 	}
@@ -43,6 +48,8 @@ struct ibv_qp *API(ibv_create_qp)(struct ibv_pd *pd, struct ibv_qp_init_attr *at
 	return (struct ibv_qp *)create(pd, attr, true);
 }
 
+int API(ibv_destroy_qp)(struct ibv_qp *qp);
+
 struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	const uint64_t known_ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
@@ -63,6 +70,10 @@ struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr
 	struct queue_pair *q = create(attr->pd, (struct ibv_qp_init_attr *)attr, true);
 	if (q && builder)
 		install_builder(q);
+	if (q && builder && !q->extended) {
+		softrnic_ibv_destroy_qp(&q->v.qp);
+		return fail_null(ENOMEM);
+	}
 	return (struct ibv_qp *)q;
 }
 
@@ -139,8 +150,13 @@ struct ibv_srq *API(ibv_create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr 
 	struct shared_receive_queue *s = calloc(1, sizeof *s + PRIVATE_ROOM);
 	if (!s)
 		return NULL;
-	int error = go_create_srq(pd->handle, &attr->attr, s, &s->srq.handle);
+	struct event_queue *async = &context_of(pd->context)->async;
+	int error = event_queue_reserve(async);
+	if (error)
+		return free(s), fail_null(error);
+	error = go_create_srq(pd->handle, &attr->attr, s, &s->srq.handle);
 	if (error) {
+		event_queue_release(async);
 		free(s);
 		return fail_null(error);
 	}

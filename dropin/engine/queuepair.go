@@ -80,7 +80,7 @@ func go_create_qp(pd, kind, sendCQ, recvCQ, srq C.uint32_t, signalAll C.int, siz
 	storeSizes(sizes, got.Cap)
 	*number = C.uint32_t(qp.Num())
 	owners.add(qp, owner{c: c, context: d.context.c})
-	return addObject(&queuePair{QP: qp}, c, handle)
+	return addObject(d.context, &queuePair{QP: qp}, handle)
 }
 
 func storeSizes(sizes *C.struct_ibv_qp_cap, c verbs.QPCap) {
@@ -183,7 +183,7 @@ func go_create_srq(pd C.uint32_t, a *C.struct_ibv_srq_attr, c unsafe.Pointer, ha
 		a.max_wr, a.max_sge = C.uint32_t(q.MaxWR), C.uint32_t(q.MaxSGE)
 	}
 	owners.add(srq, owner{c: c, context: d.context.c})
-	return addObject(&sharedReceiveQueue{SRQ: srq}, c, handle)
+	return addObject(d.context, &sharedReceiveQueue{SRQ: srq}, handle)
 }
 
 func sharedReceiveQueueOf(handle C.uint32_t) (*sharedReceiveQueue, C.int) {
