@@ -69,6 +69,7 @@ func go_open_devices() C.int {
 		fmt.Fprintf(os.Stderr, "softrnic: %s=%s: want a number of devices from 0 to %d\n", envDevices, os.Getenv(envDevices), maxDevices)
 		return 0
 	}
+	removeStalePaths()
 	for i := range count {
 		d, err := openDevice(i)
 		if err != nil {

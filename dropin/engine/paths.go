@@ -23,6 +23,7 @@ import (
 var paths struct {
 	once sync.Once
 	root string
+	lock *os.File // the open directory
 }
 
 const pathsPrefix = "softrnic-sys-"
@@ -31,11 +32,12 @@ const pathsPrefix = "softrnic-sys-"
 func go_paths_root(root *C.char, size C.size_t) {
 	defer reportPanic()
 	paths.once.Do(func() {
-		removeStalePaths()
-		dir, err := os.MkdirTemp("", pathsPrefix+strconv.Itoa(os.Getpid())+"-")
+		dir, lock, err := makePaths()
 		if err != nil {
+			fmt.Fprintf(os.Stderr, "softrnic: describe devices: %v\n", err)
 			return
 		}
+		paths.lock = lock
 		for i, d := range devices {
 			if err := d.writePaths(dir, i); err != nil {
 				fmt.Fprintf(os.Stderr, "softrnic: %s: describe device: %v\n", dir, err)
@@ -47,6 +49,38 @@ func go_paths_root(root *C.char, size C.size_t) {
 	if len(paths.root) < len(out) {
 		copy(out, paths.root+"\x00")
 	}
+}
+
+// makePaths makes the directory of this process. It is locked before it has its name, so that others do not remove it,
+// and until the process and its children by fork end.
+func makePaths() (string, *os.File, error) {
+	dir, err := os.MkdirTemp("", "softrnic-new-")
+	if err != nil {
+		return "", nil, err
+	}
+	lock, err := lockDir(dir)
+	if err == nil {
+		name := filepath.Join(os.TempDir(), pathsPrefix+strconv.Itoa(os.Getpid())+"-"+filepath.Base(dir)[len("softrnic-new-"):])
+		if err = os.Rename(dir, name); err == nil {
+			return name, lock, nil
+		}
+		lock.Close()
+	}
+	os.Remove(dir) //nolint:errcheck // the first error tells
+	return "", nil, err
+}
+
+// lockDir opens and locks a directory, or fails with EWOULDBLOCK if a process has it locked.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, &os.PathError{Op: "lock", Path: dir, Err: err}
+	}
+	return f, nil
 }
 
 // writePaths describes a device as the kernel does in /sys/class.
@@ -105,14 +139,14 @@ func removePaths() {
 	}
 }
 
-// removeStalePaths removes the directories of killed processes of this user.
+// removeStalePaths removes the directories of processes of this user that were killed. A process of another PID
+// namespace may have one here, so its lock tells.
 func removeStalePaths() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), pathsPrefix+"*"))
 	for _, dir := range dirs {
-		text, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), pathsPrefix), "-")
-		pid, err := strconv.Atoi(text)
-		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
-			os.RemoveAll(dir) //nolint:errcheck // of another user
+		if lock, err := lockDir(dir); err == nil {
+			os.RemoveAll(dir) //nolint:errcheck // the next process tries again
+			lock.Close()
 		}
 	}
 }
