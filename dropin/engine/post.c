@@ -2,12 +2,40 @@
 #include "engine.h"
 #include "_cgo_export.h"
 
+// MAX_TOUCHED bounds the elements that are read before their number is checked.
+enum { MAX_TOUCHED = 32 };
+
+// touch_list reads the ends of a scatter/gather list. A program whose list is at a wild address ends here with
+// SIGSEGV, as in a driver, or runs its own handler. In Go code the runtime would end it with its own report.
+static inline void touch_list(const struct ibv_sge *sges, int count)
+{
+	if (!sges || count <= 0 || count > MAX_TOUCHED)
+		return; // none, or refused for its length
+	(void)*(const volatile uint32_t *)&sges[0].lkey;
+	(void)*(const volatile uint32_t *)&sges[count - 1].lkey;
+}
+
+// touch_data reads the ends of inline data, as touch_list does.
+static inline void touch_data(const struct ibv_sge *sges, int count)
+{
+	for (int i = 0; sges && i < count && count <= MAX_TOUCHED; i++) {
+		const volatile char *data = (const volatile char *)(uintptr_t)sges[i].addr;
+		if (sges[i].length)
+			(void)data[0];
+		if (sges[i].length > 1 && sges[i].length <= 4096) // more is refused before it is read
+			(void)data[sges[i].length - 1];
+	}
+}
+
 // convert copies a work request without its union.
 static void convert(struct send_request *r, const struct ibv_qp *qp, const struct ibv_send_wr *wr)
 {
 	*r = (struct send_request){
 		.wr_id = wr->wr_id, .sges = wr->sg_list, .nsge = wr->num_sge, .opcode = wr->opcode, .flags = wr->send_flags,
 	};
+	touch_list(wr->sg_list, wr->num_sge);
+	if (wr->send_flags & IBV_SEND_INLINE)
+		touch_data(wr->sg_list, wr->num_sge);
 	switch (wr->opcode) {
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 	case IBV_WR_SEND_WITH_IMM:
@@ -69,8 +97,10 @@ static int post_receives(int (*post)(uint32_t, struct recv_request *, int, int *
 	while (wr) {
 		struct ibv_recv_wr *first = wr;
 		int n = 0, done = 0;
-		for (; wr && n < BATCH; wr = wr->next)
+		for (; wr && n < BATCH; wr = wr->next) {
+			touch_list(wr->sg_list, wr->num_sge);
 			batch[n++] = (struct recv_request){wr->wr_id, wr->sg_list, wr->num_sge};
+		}
 		int error = softrnic_forked ? EIO : post(handle, batch, n, &done);
 		if (error) {
 			for (; done > 0; done--)

@@ -157,6 +157,20 @@ int main(int argc, char **argv)
 		open_all();
 		work(0);
 		*nowhere = 1;
+	} else if (!strcmp(name, "fault-list") || !strcmp(name, "fault-inline") || !strcmp(name, "fault-receive")) {
+		// A list, or inline data, at a wild address.
+		open_all();
+		struct ibv_sge sge = {0x10, 8, 0};
+		struct ibv_send_wr wr, *bad;
+		struct ibv_recv_wr recv = {1, NULL, (struct ibv_sge *)0x10, 1}, *bad_recv;
+		memset(&wr, 0, sizeof wr);
+		wr.num_sge = 1;
+		wr.sg_list = name[6] == 'l' ? (struct ibv_sge *)0x10 : &sge;
+		wr.send_flags = IBV_SEND_INLINE;
+		if (name[6] == 'r')
+			ibv_post_recv(a, &recv, &bad_recv);
+		else
+			ibv_post_send(a, &wr, &bad);
 	} else if (!strcmp(name, "fault-thread")) {
 		open_all();
 		pthread_t thread;
