@@ -74,13 +74,17 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	}
 	limits := dev.QueryDevice()
 	services, prefix, prefixBits := sharedServices(dev)
+	config := protocol.Config{
+		Rand: o.Rand, GUID: limits.NodeGUID, GID: gid.GID, UDPPort: udpPort, MaxMTU: uint8(port.ActiveMTU),
+		IDPrefix: prefix, IDPrefixBits: prefixBits, MaxConns: o.MaxConns, ServiceTimeout: timeoutCode(o.ServiceTimeout),
+	}
+	if services != nil {
+		config.OnConnect, config.OnRelease = services.AddConn, services.RemoveConn
+	}
 	m := &Manager{
 		dev: dev, options: o, port: port, limits: limits, services: services, openedAt: vtime.Now(), done: make(chan struct{}),
-		addr: netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort),
-		machine: protocol.New(protocol.Config{
-			Rand: o.Rand, GUID: limits.NodeGUID, GID: gid.GID, UDPPort: udpPort, MaxMTU: uint8(port.ActiveMTU),
-			IDPrefix: prefix, IDPrefixBits: prefixBits, MaxConns: o.MaxConns, ServiceTimeout: timeoutCode(o.ServiceTimeout),
-		}),
+		addr:     netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort),
+		machine:  protocol.New(config),
 		handlers: make(map[uint32]eventHandler), listeners: make(map[mad.ServiceID]*listener), awaitingRTU: make(map[verbs.QP]uint32),
 		wake: func() {},
 	}

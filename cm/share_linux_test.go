@@ -320,3 +320,34 @@ func TestSharedAddressLostPeer(t *testing.T) {
 	doomed.kill()
 	require.NoError(t, out.conn.Close())
 }
+
+// TestSharedAddressPeerKilled kills processes with connections on which nothing is sent. Another
+// process at the address disconnects them for the dead one, of which the peers would not learn:
+// the first process, which is the broker, and another one, for connections of both directions.
+func TestSharedAddressPeerKilled(t *testing.T) {
+	needSharing(t)
+	addr := ownaddr.Device(70)
+	list := []*child{newChild(t, addr), newChild(t, addr), newChild(t, addr)}
+	e := newEnd(t, cm.Options{})
+	l, err := e.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	for _, doomed := range list[:2] {
+		out, err := dialEcho(e.dev, e.m, doomed.do(order{Do: "listen"}).Addr)
+		require.NoError(t, err)
+		doomed.start(order{Do: "dial", Addr: l.Addr()})
+		r, err := l.Accept(soon(t))
+		require.NoError(t, err)
+		in, err := r.Accept(soon(t), e.newQP(t, verbs.RC), cm.AcceptOptions{})
+		require.NoError(t, err)
+		doomed.finish()
+		doomed.kill()
+		for _, c := range []*cm.Conn{out.conn, in} {
+			select {
+			case <-c.Done():
+				require.ErrorIs(t, c.Err(), cm.ErrDisconnected)
+			case <-soon(t).Done():
+				require.Fail(t, "the connection has not ended")
+			}
+		}
+	}
+}

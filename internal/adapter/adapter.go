@@ -5,6 +5,7 @@ package adapter
 
 import (
 	"fmt"
+	"net/netip"
 	"reflect"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -60,6 +61,11 @@ type Services interface {
 	// false if another device has registered the service.
 	Register(service uint64) (ok bool, err error)
 	Unregister(service uint64)
+
+	// AddConn records a connection: the two communication IDs, and the queue pair number and the
+	// adapter of the peer. If this process ends without RemoveConn, another one disconnects it.
+	AddConn(peer netip.AddrPort, id, remoteID, remoteQPN uint32)
+	RemoveConn(id uint32)
 }
 
 // SharedServices returns the services of the address of dev if dev shares it, or else nil.

@@ -159,8 +159,10 @@ func (g *group) update(change func(*table) error) error {
 	return attachFilter(g.sockets[0], g.table)
 }
 
-// releaseSlot takes a slot and its services out of the table and drops its packets.
+// releaseSlot takes a slot and its services out of the table, disconnects its connections and
+// drops its packets.
 func (g *group) releaseSlot(t *table, slot int) {
+	g.disconnectAll(slot, t.connsOf(slot))
 	t.clearSlot(slot)
 	link.ShrinkBuffer(g.sockets[slot])
 	drainSocket(g.sockets[slot])

@@ -17,7 +17,7 @@ const (
 )
 
 // protocolVersion changes with the requests, the table and the program.
-const protocolVersion = 1
+const protocolVersion = 2
 
 const (
 	requestTimeout = 5 * time.Second        // for a request, after which a connection is closed

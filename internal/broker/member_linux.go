@@ -20,6 +20,8 @@ type Member struct {
 	mu       sync.Mutex // is taken before the table's lock; guards the following
 	closed   bool
 	managers int
+
+	conns connRecords
 }
 
 // Join takes a free slot of the address, which becomes a shared one if nobody has it. The
@@ -139,6 +141,7 @@ func (m *Member) Close() error {
 		return nil
 	}
 	m.closed = true
+	m.closeConns()
 	err := m.g.update(func(t *table) error {
 		m.g.releaseSlot(t, m.slot)
 		return nil

@@ -40,5 +40,11 @@ func (m *Member) Register(uint64) (bool, error) { return true, nil }
 // Unregister does nothing.
 func (m *Member) Unregister(uint64) {}
 
+// AddConn does nothing.
+func (m *Member) AddConn(netip.AddrPort, uint32, uint32, uint32) {}
+
+// RemoveConn does nothing.
+func (m *Member) RemoveConn(uint32) {}
+
 // Close does nothing.
 func (m *Member) Close() error { return nil }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A table has the slots and services of an address, in memory that the processes share.
+// A table has the slots, services and connections of an address, in memory that the processes share.
 //
 //	0  version                  64  state of each slot, a byte
 //	4  slot taken last         128  services: ID, 8 bytes; slot + 1, a byte, 0 for none
@@ -30,8 +30,7 @@ const (
 	slotsOffset    = 64
 	servicesOffset = 128
 	serviceBytes   = 16
-	tableBytes     = 16384
-	maxServices    = (tableBytes - servicesOffset) / serviceBytes
+	maxServices    = 1016
 )
 
 // States of a slot.
@@ -146,9 +145,10 @@ func (t *table) usedSlots() (list []int) {
 	return list
 }
 
-// clearSlot makes a slot unused, and removes its services.
+// clearSlot makes a slot unused, and removes its services and connections.
 func (t *table) clearSlot(slot int) {
 	t.mem[slotsOffset+slot] = 0
+	t.clearConns(slot)
 	for i := range maxServices {
 		if _, owner, used := t.service(i); used && owner == slot {
 			t.entry(i)[8] = 0

@@ -44,6 +44,7 @@ func (m *Machine) Ready(id uint32, private []byte) bool {
 	}
 	e.state = StateEstablished
 	e.rtuPrivateData = private
+	m.markConnected(e)
 	m.timers.Set(&e.timer, e, 0)
 	m.sendRTU(e)
 	m.stats.Connected++

@@ -1,6 +1,10 @@
 package protocol
 
-import "github.com/softrnic/softrnic/wire/mad"
+import (
+	"net/netip"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
 
 // Time is a point in time or a duration in nanoseconds on a monotonic clock. 0 means never.
 type Time int64
@@ -16,6 +20,11 @@ type Config struct {
 	// IDPrefix has the upper IDPrefixBits bits of all communication IDs, and zeros in the others.
 	IDPrefix     uint32
 	IDPrefixBits int
+
+	// OnConnect, if not nil, is called when the peer may hold a connection established: it needs a
+	// DREQ if this process ends. OnRelease is called when that is over.
+	OnConnect func(peer netip.AddrPort, id, remoteID, remoteQPN uint32)
+	OnRelease func(id uint32)
 
 	MaxConns    int // in any state; default DefaultMaxConns
 	MaxTimewait int // connections in TIMEWAIT; default DefaultMaxTimewait

@@ -19,6 +19,7 @@ type entry struct {
 	peer        netip.AddrPort
 	state       State
 	active      bool   // the local side sent the REQ
+	connected   bool   // OnConnect was called, and OnRelease is due
 	retries     uint8  // maximum number of retransmissions of each message
 	retriesLeft uint8  // remaining retransmissions of the current message
 	mraCount    uint8  // MRAs accepted

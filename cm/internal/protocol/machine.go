@@ -161,6 +161,7 @@ func (m *Machine) evictTimewait() bool {
 func (m *Machine) removeEntry(e *entry) {
 	m.timers.Set(&e.timer, e, 0)
 	m.removeHalfOpen(e)
+	m.markReleased(e)
 	if e.state == StateTimewait {
 		m.timewait.remove(e)
 	}

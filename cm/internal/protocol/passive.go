@@ -150,6 +150,7 @@ func (m *Machine) Accept(now Time, id uint32, r mad.REP) bool {
 	r.LocalID, r.RemoteID, r.CAGUID = e.id, e.remoteID, m.cfg.GUID
 	e.localQPN = r.QPN
 	e.state = StateREPSent
+	m.markConnected(e)
 	m.sendWithRetry(now, e, e.tid, mad.AttrREP, &r)
 	return true
 }

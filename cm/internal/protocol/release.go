@@ -85,6 +85,7 @@ func (m *Machine) Close(now Time) {
 // enterTimewait moves a connection to TIMEWAIT.
 func (m *Machine) enterTimewait(now Time, e *entry) {
 	m.removeHalfOpen(e)
+	m.markReleased(e)
 	m.deleteIndex(m.byRemoteQPN, e, e.remoteQPN) // the peer may connect that queue pair again
 	e.state = StateTimewait
 	e.unanswered, e.rtuPrivateData = nil, nil
@@ -93,6 +94,22 @@ func (m *Machine) enterTimewait(now Time, e *entry) {
 	}
 	m.timewait.push(e)
 	m.timers.Set(&e.timer, e, now+e.timewaitDuration)
+}
+
+// markConnected calls OnConnect for a connection that the peer may hold established.
+func (m *Machine) markConnected(e *entry) {
+	if m.cfg.OnConnect != nil {
+		e.connected = true
+		m.cfg.OnConnect(e.peer, e.id, e.remoteID, e.remoteQPN)
+	}
+}
+
+// markReleased calls OnRelease if it is due.
+func (m *Machine) markReleased(e *entry) {
+	if e.connected {
+		e.connected = false
+		m.cfg.OnRelease(e.id)
+	}
 }
 
 // endStale ends a connection whose peer has lost its state.
