@@ -31,6 +31,17 @@ func TestFork(t *testing.T) {
 	}
 }
 
+// TestForkHolds checks that a child by fork does not hold the address of its parent, which has ended
+// or was killed.
+func TestForkHolds(t *testing.T) {
+	program := buildProgram(t, "forkholds.c")
+	for _, how := range []string{"ends", "killed"} {
+		r := command{args: []string{program, how}, environ: []string{"SOFTRNIC_ADDR=127.0.113.10"}}.runProgram(t)
+		require.Zero(t, r.code, r)
+		require.Equal(t, "ok\n", r.stdout, r)
+	}
+}
+
 // TestUnmappedMemory checks that memory unmapped after its registration ends requests with a status.
 func TestUnmappedMemory(t *testing.T) {
 	program := buildProgram(t, "unmap.c")

@@ -96,6 +96,7 @@ func openDevice(index int) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
+	closeInChildren(adapter)
 	d := &device{Device: adapter, contexts: make(map[*deviceContext]struct{}), interfaceIndex: interfaceOf(adapter)}
 	go d.deliverEvents()
 	return d, nil
