@@ -2,6 +2,7 @@ package cm_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -269,7 +270,8 @@ func TestSharedAddressForked(t *testing.T) {
 	require.ErrorIs(t, err, unix.EADDRINUSE)
 	_, err = rnic.Open(rnic.Options{Addr: addr, Share: true})
 	require.ErrorIs(t, err, unix.EADDRINUSE)
-	require.ErrorContains(t, err, "has ended, but its children hold the name")
+	require.EqualError(t, err, fmt.Sprintf("verbs: %v: open device: join shared address: process %d has ended, but its children hold the name: address already in use",
+		addr, first.cmd.Process.Pid))
 	require.NoError(t, unix.Kill(heir, unix.SIGKILL))
 	require.Eventually(t, func() bool {
 		dev, err := rnic.Open(rnic.Options{Addr: addr})

@@ -154,7 +154,7 @@ func (o *Options) openError(at netip.AddrPort, err error) error {
 		e.Err = fmt.Errorf("%s, a device of this process, has this address and port: %w", name, unwrapErrno(err))
 		detail = append(detail, "give each device an address or a port of its own")
 	}
-	if len(o.addrs) > 0 {
+	if len(o.addrs) > 0 && !o.Share {
 		ip, first := at.Addr(), min(at.Port(), 1<<16-9)
 		prefix := netip.PrefixFrom(ip, ip.BitLen()*3/4).Masked()
 		if ip.Is4() && ip.IsLoopback() {

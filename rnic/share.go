@@ -48,6 +48,10 @@ func (o *Options) checkShare() string {
 func openShared(lo link.Options) (link.Conn, *broker.Member, error) {
 	m, err := broker.Join(lo.Addr)
 	if err != nil {
+		var e *broker.Error
+		if errors.As(err, &e) { // the caller names the address
+			err = fmt.Errorf("%s shared address: %w", e.Op, e.Err)
+		}
 		if errors.Is(err, broker.ErrFull) {
 			err = fmt.Errorf("%w: %w", verbs.ErrLimit, err)
 		}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -91,8 +92,11 @@ func (g *group) openSockets() error {
 		if isFinal(refusal) && link.IsAddrInUse(err) {
 			return refusal
 		}
-		if !link.IsAddrInUse(err) || time.Now().After(deadline) {
-			return errors.Join(err, refusal)
+		if !link.IsAddrInUse(err) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return errInUse(err, refusal)
 		}
 		time.Sleep(delay)
 	}
@@ -112,6 +116,15 @@ func (g *group) requestSockets() (fds []int, refusal error) {
 		}
 	}
 	return nil, refusal
+}
+
+// errInUse returns the error for an address whose sockets nobody hands out: the refusal of its
+// processes, or else that of the system, with its advice. Both satisfy link.IsAddrInUse.
+func errInUse(bind, refusal error) error {
+	if refusal == nil {
+		return bind
+	}
+	return fmt.Errorf("%w: %w", refusal, unix.EADDRINUSE)
 }
 
 // isFinal reports whether a refusal does not change with time.
