@@ -175,7 +175,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 static void wr_start(struct ibv_qp_ex *qp)
 {
 	struct builder *b = builder_of(qp);
-	pthread_mutex_lock(&b->mutex);
+	lock_object(&b->mutex);
 	b->error = 0;
 	b->count = 0;
 	b->used = 0;
@@ -196,11 +196,11 @@ static int wr_complete(struct ibv_qp_ex *qp)
 	int error = b->error;
 	if (!error && b->count)
 		error = softrnic_forked ? EIO : go_post_all(qp->qp_base.handle, b->requests, b->count);
-	pthread_mutex_unlock(&b->mutex);
+	unlock_object(&b->mutex);
 	return fail(error);
 }
 
-static void wr_abort(struct ibv_qp_ex *qp) { pthread_mutex_unlock(&builder_of(qp)->mutex); }
+static void wr_abort(struct ibv_qp_ex *qp) { unlock_object(&builder_of(qp)->mutex); }
 
 void install_builder(struct queue_pair *q)
 {

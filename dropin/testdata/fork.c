@@ -16,7 +16,7 @@ static struct ibv_context *context;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
-static struct ibv_qp *a, *b;
+static struct ibv_qp *a, *b, *built;
 static struct ibv_comp_channel *channel;
 static char memory[4096];
 
@@ -30,6 +30,11 @@ static void open_all(void)
 	CHECK((a = create_qp(pd, cq, NULL, IBV_QPT_RC, 8)));
 	CHECK((b = create_qp(pd, cq, NULL, IBV_QPT_RC, 8)));
 	connect_qps(a, b);
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = cq, .recv_cq = cq, .cap = {8, 8, 1, 1, 0}, .qp_type = IBV_QPT_RC, .pd = pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+	CHECK((built = ibv_create_qp_ex(context, &attr)));
 }
 
 static void transfer(void)
@@ -54,6 +59,7 @@ static void close_all(void)
 {
 	CHECK(!ibv_destroy_qp(a));
 	CHECK(!ibv_destroy_qp(b));
+	CHECK(!ibv_destroy_qp(built));
 	CHECK(!ibv_dereg_mr(mr));
 	CHECK(!ibv_destroy_cq(cq));
 	CHECK(!ibv_destroy_comp_channel(channel));
@@ -87,6 +93,11 @@ static void fail_all(void)
 	CHECK(ibv_get_cq_event(channel, &event_cq, &event_context) == -1 && errno == EIO);
 	CHECK(ibv_get_async_event(context, &event) == -1 && errno == EIO);
 	ibv_ack_cq_events(cq, 0);
+	ibv_wr_start(ibv_qp_to_qp_ex(built)); // which the parent had called at the fork
+	ibv_wr_rdma_write(ibv_qp_to_qp_ex(built), 1, 1);
+	CHECK(ibv_wr_complete(ibv_qp_to_qp_ex(built)) == EIO);
+	ibv_wr_start(ibv_qp_to_qp_ex(built));
+	ibv_wr_abort(ibv_qp_to_qp_ex(built));
 	close_all(); // frees the structures only
 }
 
@@ -136,10 +147,12 @@ int main(int argc, char **argv)
 		transfer();
 		take_events = true;
 		CHECK(!pthread_create(&thread, NULL, acknowledge_all, NULL));
+		ibv_wr_start(ibv_qp_to_qp_ex(built));
 		for (int i = 0; i < 20; i++)
 			CHECK((status = run_child(fail_all)) == 42 << 8);
 		__atomic_store_n(&take_events, false, __ATOMIC_RELAXED);
 		CHECK(!pthread_join(thread, NULL));
+		ibv_wr_abort(ibv_qp_to_qp_ex(built));
 		transfer();
 		close_all();
 	}
