@@ -94,6 +94,7 @@ func TestSignals(t *testing.T) {
 		{name: "profile-old"},
 		{name: "user"},
 		{name: "call"},
+		{name: "mask"},
 		{name: "interrupted"},
 		{name: "urgent"},
 		{name: "term", signal: syscall.SIGTERM},

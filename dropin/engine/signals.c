@@ -6,6 +6,7 @@
 // The runtime also takes SIGURG to preempt goroutines, which build.sh turns off: the signal would interrupt system
 // calls of the program.
 #include "engine.h"
+#include "_cgo_export.h"
 
 #include <signal.h>
 
@@ -35,3 +36,25 @@ __attribute__((constructor(101))) static void install_default_actions(void)
 
 // restore_signals gives SIGURG back to the program, after the runtime has taken it.
 void restore_signals(void) { sigaction(SIGURG, &urgent, NULL); }
+
+// __wrap__cgo_wait_runtime_init_done is called at the entry of each exported Go function, see signals.go. The runtime
+// unblocks SIGCHLD and SIGPROF in a thread that calls Go for the first time, which the program may wait for with
+// sigwait or signalfd. This makes the first call, and restores them. Only faults stay unblocked.
+uintptr_t __wrap__cgo_wait_runtime_init_done(void);
+uintptr_t __real__cgo_wait_runtime_init_done(void);
+
+uintptr_t __wrap__cgo_wait_runtime_init_done(void)
+{
+	static __thread __attribute__((tls_model("initial-exec"))) bool entered;
+	if (!entered) {
+		entered = true;
+		sigset_t mask;
+		pthread_sigmask(SIG_SETMASK, NULL, &mask);
+		go_enter_thread();
+		sigdelset(&mask, SIGSEGV);
+		sigdelset(&mask, SIGBUS);
+		sigdelset(&mask, SIGFPE);
+		pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	}
+	return __real__cgo_wait_runtime_init_done();
+}

@@ -73,6 +73,18 @@ static void register_memory(struct ibv_pd *pd, int signals)
 	}
 }
 
+// poll_blocked checks that three signals are blocked after a call.
+static void *poll_blocked(void *unused)
+{
+	(void)unused;
+	struct ibv_wc wc;
+	sigset_t set;
+	CHECK(!ibv_poll_cq(cq, 1, &wc));
+	CHECK(!pthread_sigmask(SIG_BLOCK, NULL, &set));
+	CHECK(sigismember(&set, SIGCHLD) && sigismember(&set, SIGPROF) && sigismember(&set, SIGUSR1));
+	return NULL;
+}
+
 static void poll_queue(int number)
 {
 	struct ibv_wc wc;
@@ -112,6 +124,18 @@ int main(int argc, char **argv)
 		struct itimerval timer = {{0, 300}, {0, 300}};
 		CHECK(!setitimer(ITIMER_PROF, &timer, NULL));
 		register_memory(mr->pd, 200);
+		work(0);
+	} else if (!strcmp(name, "mask")) { // blocked signals stay blocked in threads that use the device
+		sigset_t set;
+		sigemptyset(&set);
+		sigaddset(&set, SIGCHLD);
+		sigaddset(&set, SIGPROF);
+		sigaddset(&set, SIGUSR1);
+		CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+		open_all();
+		CHECK(poll_blocked(NULL) == NULL);
+		pthread_t thread;
+		CHECK(!pthread_create(&thread, NULL, poll_blocked, NULL) && !pthread_join(thread, NULL));
 		work(0);
 	} else if (!strcmp(name, "call")) { // a handler that calls the engine
 		open_all();
