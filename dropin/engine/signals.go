@@ -1,8 +1,8 @@
 package main
 
-// The linker puts the function of signals.c before each exported function.
+// The linker puts functions of signals.c before each exported function and before the threads of the runtime.
 
-// #cgo LDFLAGS: -Wl,--wrap=_cgo_wait_runtime_init_done
+// #cgo LDFLAGS: -Wl,--wrap=_cgo_wait_runtime_init_done -Wl,--wrap=pthread_create
 import "C"
 
 // go_enter_thread makes the runtime know the calling thread.

@@ -53,10 +53,10 @@ static void work(int signals)
 	} while (caught < signals);
 }
 
-// fill_stack is a handler that uses 12 KiB of the stack.
+// fill_stack is a handler that uses 160 KiB of the stack.
 static void fill_stack(int number)
 {
-	char room[12 << 10];
+	char room[160 << 10];
 	memset(room, number, sizeof room);
 	__asm__ volatile("" : : "r"(room) : "memory");
 	count_signal(number);
