@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -141,6 +142,15 @@ func runPair(t *testing.T, environ, flags []string, port string, args ...string)
 	out, status := server.wait(t)
 	require.Zero(t, status, "server %q\n%s", args, out)
 	return client
+}
+
+// freePort returns a TCP port that no program listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", ":0")
+	require.NoError(t, err)
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
 // awaitListener waits until a process listens on a TCP port of this network namespace. It does not connect: the servers

@@ -26,7 +26,8 @@ func TestPingpongs(t *testing.T) {
 		t.Run(strings.ReplaceAll(line, " ", ""), func(t *testing.T) {
 			args := strings.Fields(line)
 			needPrograms(t, args[0])
-			out := runPair(t, nil, nil, "18633", append(args, "-g", "0", "-c", "-n", "200", "-p", "18633")...)
+			port := freePort(t)
+			out := runPair(t, nil, nil, port, append(args, "-g", "0", "-c", "-n", "200", "-p", port)...)
 			require.Contains(t, out, "200 iters in")
 			require.NotContains(t, out, "invalid data")
 		})
@@ -41,13 +42,15 @@ func TestPerftest(t *testing.T) {
 		t.Run(strings.ReplaceAll(line, " ", ""), func(t *testing.T) {
 			args := strings.Fields(line)
 			needPrograms(t, args[0])
-			out := runPair(t, nil, nil, "18634", append(args, "-x", "0", "-n", "200", "-p", "18634")...)
+			port := freePort(t)
+			out := runPair(t, nil, nil, port, append(args, "-x", "0", "-n", "200", "-p", port)...)
 			require.Regexp(t, `(?m)^ *\d+ +(200|1600) `, out, "a row of results")
 		})
 	}
 	t.Run("loss", func(t *testing.T) {
 		needPrograms(t, "ib_write_bw")
-		out := runPair(t, nil, []string{"--impair", "loss 1% seed 5"}, "18634", "ib_write_bw", "-n", "500", "-u", "10", "-p", "18634")
+		port := freePort(t)
+		out := runPair(t, nil, []string{"--impair", "loss 1% seed 5"}, port, "ib_write_bw", "-n", "500", "-u", "10", "-p", port)
 		require.Regexp(t, `(?m)^ *65536 +500 `, out)
 	})
 }
@@ -66,9 +69,10 @@ func TestUCX(t *testing.T) {
 		environ := []string{"UCX_TLS=" + transports}
 		for test := range strings.FieldsSeq(tests) {
 			t.Run(transports+"/"+test, func(t *testing.T) {
-				server := start(t, environ, nil, "ucx_perftest", "-p", "18635")
-				awaitListener(t, server, "18635")
-				out := runProgram(t, environ, nil, "ucx_perftest", "-p", "18635", "-t", test, "-n", "500", "-w", "50", "127.0.0.1")
+				port := freePort(t)
+				server := start(t, environ, nil, "ucx_perftest", "-p", port)
+				awaitListener(t, server, port)
+				out := runProgram(t, environ, nil, "ucx_perftest", "-p", port, "-t", test, "-n", "500", "-w", "50", "127.0.0.1")
 				require.Regexp(t, regexp.MustCompile(`Final: +500 `), out)
 				out, status := server.wait(t)
 				require.Zero(t, status, out)
