@@ -16,21 +16,46 @@ const MaxMessage = 1 << 31
 // verbs.QP.PostSend does. The next Drain builds their packets.
 func (c *Core) PostSend(now reliability.Time, wrs []verbs.SendWR) (int, error) {
 	if !maySend(c.state) {
-		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrState,
-			Detail: "state " + c.state.String() + "; modify it to RTS first"}
+		return 0, c.sendStateError()
 	}
 	for i := range wrs {
 		if err := c.transport.postRequest(&wrs[i]); err != nil {
-			if c.state == sErr || c.state == sSQE {
-				c.flushSends(now)
-			}
+			c.flushInError(now)
 			return i, err
 		}
 	}
+	c.flushInError(now)
+	return len(wrs), nil
+}
+
+// PostSendAll queues all requests, or none if one of them is refused, and returns its error. They must
+// not be RDMA operations on datagrams.
+func (c *Core) PostSendAll(now reliability.Time, wrs []verbs.SendWR) error {
+	if !maySend(c.state) {
+		return c.sendStateError()
+	}
+	tail := c.sq.tail
+	for i := range wrs {
+		if err := c.transport.postRequest(&wrs[i]); err != nil {
+			c.sq.tail = tail // no packet of them is built before Drain
+			return err
+		}
+	}
+	c.flushInError(now)
+	return nil
+}
+
+// sendStateError returns the error of a post in a state that accepts none.
+func (c *Core) sendStateError() error {
+	return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrState,
+		Detail: "state " + c.state.String() + "; modify it to RTS first"}
+}
+
+// flushInError completes posted requests with a flush error in the states ERR and SQE.
+func (c *Core) flushInError(now reliability.Time) {
 	if c.state == sErr || c.state == sSQE {
 		c.flushSends(now)
 	}
-	return len(wrs), nil
 }
 
 // checkRequest returns the length in bytes of a request that the send queue can take.

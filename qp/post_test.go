@@ -145,3 +145,20 @@ func TestListsOfWork(t *testing.T) {
 	require.EqualValues(t, 9, p.b.buf[0])
 	require.Len(t, p.a.takeCompletions(), 10)
 }
+
+// TestPostSendAll checks that requests are queued together or not at all.
+func TestPostSendAll(t *testing.T) {
+	p := connect(t)
+	bad := p.write(9, 0, 0, 8)
+	bad.SGList = make([]verbs.SGE, 5)
+	require.ErrorIs(t, p.a.PostSendAll(p.now, []verbs.SendWR{p.write(1, 0, 0, 8), p.write(2, 0, 0, 8), bad}), verbs.ErrLimit)
+	require.Zero(t, p.a.sq.len())
+	many := make([]verbs.SendWR, p.a.Cap().MaxSendWR+1)
+	for i := range many {
+		many[i] = p.write(uint64(i), 0, 0, 8)
+	}
+	require.ErrorIs(t, p.a.PostSendAll(p.now, many), verbs.ErrQueueFull)
+	require.Zero(t, p.a.sq.len())
+	require.NoError(t, p.a.PostSendAll(p.now, many[1:]))
+	require.Equal(t, len(many)-1, p.a.sq.len())
+}

@@ -241,6 +241,10 @@ func init() {
 		channel.(*completionChannel).notify = func(cq verbs.CQ) { f(cq) }
 	}
 	rnichook.RaiseEvent = func(cq any) { cq.(*completionQueue).raiseEvent() }
+	rnichook.PostSendAll = func(qp, wrs any) error {
+		_, err := qp.(*queuePair).postSend(wrs.([]verbs.SendWR), true)
+		return err
+	}
 	rnichook.NextTimer = func(device any) int64 { return int64(device.(*Device).nextDeadline()) }
 }
 

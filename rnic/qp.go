@@ -152,7 +152,10 @@ func (q *queuePair) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 // PostSend implements verbs.QP. Packets that fit the window leave before it
 // returns, in one system call with the pending acknowledgements; in the middle
 // of a stream they may be held back to be coalesced.
-func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) {
+func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) { return q.postSend(wrs, false) }
+
+// postSend posts requests: all or none of them, or those before the first that is refused.
+func (q *queuePair) postSend(wrs []verbs.SendWR, together bool) (n int, err error) {
 	s := q.shard
 	s.mu.Lock()
 	if q.closed || q.dev.unusable.Load() {
@@ -163,6 +166,10 @@ func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) {
 	if q.datagram {
 		wrs, handleErr = q.checkHandles(wrs)
 	}
+	if together && handleErr != nil {
+		s.mu.Unlock()
+		return 0, handleErr
+	}
 	if s.icm != nil {
 		s.icm.loadContext(q.num)
 	}
@@ -171,7 +178,11 @@ func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) {
 	if ch := q.recvCQ.channel; ch != nil && ch.notify != nil {
 		s.acknowledgeFirst(q, now)
 	}
-	n, err := q.core.PostSend(now, wrs)
+	if together {
+		n, err = len(wrs), q.core.PostSendAll(now, wrs)
+	} else {
+		n, err = q.core.PostSend(now, wrs)
+	}
 	if err == nil {
 		err = handleErr
 	}

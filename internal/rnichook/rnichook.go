@@ -46,6 +46,11 @@ var NotifyChannel func(channel any, f func(cq any))
 // while it waits for the channel. Package rnic sets it.
 var RaiseEvent func(cq any)
 
+// PostSendAll posts all requests, a []verbs.SendWR, to a verbs.QP of package rnic, or none if one of them is refused, and
+// returns the error of that one. The drop-in library posts the requests of an ibv_wr_start with it.
+// Package rnic sets it.
+var PostSendAll func(qp, wrs any) error
+
 // WithHooks returns o, a rnic.Options, with h.
 func WithHooks[Options any](o Options, h Hooks) Options {
 	SetHooks(&o, h)
