@@ -15,9 +15,11 @@ import (
 
 // TestBadInput checks the error of each wrong call.
 func TestBadInput(t *testing.T) {
-	r := command{args: []string{buildProgram(t, "badinput.c")}}.runProgram(t)
-	require.Zero(t, r.code, r)
-	require.Regexp(t, `^\d+ lines, 0 wrong\n$`, r.stdout)
+	for _, source := range []string{"badinput.c", "batches.c"} {
+		r := command{args: []string{buildProgram(t, source)}}.runProgram(t)
+		require.Zero(t, r.code, r)
+		require.Regexp(t, `^\d+ lines, 0 wrong\n$`, r.stdout)
+	}
 }
 
 // TestFork checks that a child can be the first to use a device, that one of a process that loaded the engine

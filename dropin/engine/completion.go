@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -157,6 +158,9 @@ const _ = uint(unsafe.Sizeof(completion{})-C.sizeof_struct_ibv_wc) + uint(C.size
 //export go_poll_cq
 func go_poll_cq(handle C.uint32_t, count C.int, wc unsafe.Pointer) C.int {
 	defer reportPanic()
+	if !isProgramRange(uintptr(wc), uint64(count)*C.sizeof_struct_ibv_wc) {
+		return -C.EFAULT
+	}
 	q, ok := lookup[*completionQueue](handle)
 	if !ok {
 		return -errnoOf(errStale)
@@ -168,9 +172,14 @@ func go_poll_cq(handle C.uint32_t, count C.int, wc unsafe.Pointer) C.int {
 	for polled < len(out) {
 		want := min(len(out)-polled, len(q.wc))
 		n, err := q.Poll(q.wc[:want])
-		for i := range q.wc[:n] {
-			out[polled].convert(&q.wc[i])
-			polled++
+		mapped := place.Try(func() {
+			for i := range q.wc[:n] {
+				out[polled].convert(&q.wc[i])
+				polled++
+			}
+		})
+		if !mapped {
+			return -C.EFAULT
 		}
 		if err != nil && polled == 0 {
 			if errors.Is(err, verbs.ErrCQOverrun) {

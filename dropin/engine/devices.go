@@ -138,6 +138,7 @@ func interfaceOf(adapter *rnic.Device) int {
 // deliverEvents hands asynchronous events to the context of the object, and those of the
 // port and the device to all contexts.
 func (d *device) deliverEvents() {
+	defer reportPanic()
 	for {
 		ev, err := d.AsyncEvent(context.Background())
 		if err != nil {

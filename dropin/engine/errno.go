@@ -45,6 +45,18 @@ func errnoOf(err error) C.int {
 	return C.EINVAL
 }
 
+// endCall is deferred by functions that read or write memory of the program, with the previous setting for
+// faults of the goroutine. If it is not mapped, they return EFAULT. Other panics are reported.
+func endCall(errno *C.int, before bool) {
+	debug.SetPanicOnFault(before)
+	if v := recover(); v != nil {
+		if _, fault := v.(interface{ Addr() uintptr }); !fault {
+			endByPanic(v)
+		}
+		*errno = C.EFAULT
+	}
+}
+
 // reporting is locked for good by the first panic, so that there is one report.
 var reporting sync.Mutex
 
@@ -52,9 +64,13 @@ var reporting sync.Mutex
 // cross into C.
 func reportPanic() {
 	if v := recover(); v != nil {
-		reporting.Lock()
-		fmt.Fprintf(os.Stderr, "softrnic: internal error: %v\n\n%s\nThis is a bug of softrnic, not of the program. "+
-			"Please report it with the text above: github.com/softrnic/softrnic\n", v, debug.Stack())
-		os.Exit(134)
+		endByPanic(v)
 	}
+}
+
+func endByPanic(v any) {
+	reporting.Lock()
+	fmt.Fprintf(os.Stderr, "softrnic: internal error: %v\n\n%s\nThis is a bug of softrnic, not of the program. "+
+		"Please report it with the text above: github.com/softrnic/softrnic\n", v, debug.Stack())
+	os.Exit(134)
 }

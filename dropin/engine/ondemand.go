@@ -6,6 +6,8 @@ package main
 import "C"
 
 import (
+	"math"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -38,15 +40,19 @@ const (
 // ENOENT for a key that is not registered, EPERM for one of another domain or without the access, EFAULT.
 //
 //export go_advise_mr
-func go_advise_mr(pd C.uint32_t, advice C.int, sges unsafe.Pointer, count C.uint32_t) C.int {
-	defer reportPanic()
+func go_advise_mr(pd C.uint32_t, advice C.int, sges unsafe.Pointer, count C.uint32_t) (errno C.int) {
+	defer endCall(&errno, debug.SetPanicOnFault(true))
 	d, errno := domainOf(pd)
 	if errno != 0 {
 		return errno
 	}
+	list, refused := elements(sges, count, math.MaxInt32)
+	if refused != 0 {
+		return C.EFAULT
+	}
 	regions.Lock()
 	defer regions.Unlock()
-	for _, s := range elements(sges, count) {
+	for _, s := range list {
 		r := regions.byKey[s.LKey]
 		switch {
 		case r == nil:

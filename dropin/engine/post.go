@@ -7,8 +7,12 @@ import "C"
 
 import (
 	"errors"
+	"math"
+	"sync/atomic"
 	"unsafe"
 
+	"github.com/softrnic/softrnic/internal/place"
+	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -16,18 +20,22 @@ import (
 // for raw packets.
 const sendFlags = verbs.SendFence | verbs.SendSignaled | verbs.SendSolicited | verbs.SendInline
 
-// tooMany stands for a list that cannot be read, so that the request is refused.
-var tooMany = make([]verbs.SGE, 1024)
+// touched keeps the compiler from removing the accesses of elements.
+var touched atomic.Uint32
 
-// elements returns a scatter/gather list of the program: struct ibv_sge has the layout of verbs.SGE.
-func elements(sges unsafe.Pointer, n C.uint32_t) []verbs.SGE {
-	if n == 0 {
-		return nil
+// elements returns a scatter/gather list of the program, of at most limit elements: struct ibv_sge has the
+// layout of verbs.SGE. It reads the first and the last one, so that a list that is not mapped faults here
+// and not with the locks of the device held.
+func elements(sges unsafe.Pointer, n C.uint32_t, limit int) ([]verbs.SGE, C.int) {
+	switch {
+	case n == 0:
+		return nil, 0
+	case int64(n) > int64(limit) || !isProgramRange(uintptr(sges), uint64(n)*C.sizeof_struct_ibv_sge):
+		return nil, C.EINVAL
 	}
-	if sges == nil || int(n) > len(tooMany) {
-		return tooMany
-	}
-	return unsafe.Slice((*verbs.SGE)(sges), int(n))
+	list := unsafe.Slice((*verbs.SGE)(sges), int(n))
+	touched.Store(list[0].Length + list[n-1].Length)
+	return list, 0
 }
 
 const _ = uint(unsafe.Sizeof(verbs.SGE{})-C.sizeof_struct_ibv_sge) + uint(C.sizeof_struct_ibv_sge-unsafe.Sizeof(verbs.SGE{}))
@@ -41,35 +49,63 @@ func go_post_send(handle C.uint32_t, requests *C.struct_send_request, count C.in
 	}
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
-	in := unsafe.Slice(requests, int(count))
-	for i := range in {
-		q.convert(i, &in[i])
-	}
-	n, err := q.PostSend(q.sends[:len(in)])
+	wrs, refused := q.convertSends(unsafe.Slice(requests, int(count)))
+	n, err := q.PostSend(wrs)
 	*done = C.int(n)
+	if err != nil {
+		return postErrno(err)
+	}
+	return refused
+}
+
+// go_post_all posts all requests of an ibv_wr_start, or none.
+//
+//export go_post_all
+func go_post_all(handle C.uint32_t, requests *C.struct_send_request, count C.uint32_t) C.int {
+	defer reportPanic()
+	q, errno := queuePairOf(handle)
+	if errno != 0 {
+		return errno
+	}
+	q.sendMu.Lock()
+	defer q.sendMu.Unlock()
+	wrs, refused := q.convertSends(unsafe.Slice(requests, int(count)))
+	if refused != 0 {
+		return refused
+	}
+	return postErrno(rnichook.PostSendAll(q.QP, wrs))
+}
+
+func postErrno(err error) C.int {
 	if errors.Is(err, verbs.ErrUnsupported) {
 		return C.EINVAL // as drivers answer an opcode that is unknown, or of other types of queue pairs
 	}
 	return errnoOf(err)
 }
 
-// go_post_all posts all requests of an ibv_wr_start.
-//
-//export go_post_all
-func go_post_all(handle C.uint32_t, requests *C.struct_send_request, count C.uint32_t) C.int {
-	defer reportPanic()
-	for left := unsafe.Slice(requests, int(count)); len(left) > 0; {
-		n, done := min(len(left), C.BATCH), C.int(0)
-		if errno := go_post_send(handle, &left[0], C.int(n), &done); errno != 0 {
-			return errno
-		}
-		left = left[n:]
+// convertSends converts the requests before the first whose data cannot be described, and returns the
+// errno of that one.
+func (q *queuePair) convertSends(in []C.struct_send_request) ([]verbs.SendWR, C.int) {
+	for len(q.sends) < len(in) {
+		q.sends, q.inline = append(q.sends, verbs.SendWR{}), append(q.inline, nil)
 	}
-	return 0
+	n, errno := 0, C.int(0)
+	mapped := place.Try(func() {
+		for n < len(in) {
+			if errno = q.convert(n, &in[n]); errno != 0 {
+				return
+			}
+			n++
+		}
+	})
+	if !mapped {
+		errno = C.EFAULT
+	}
+	return q.sends[:n], errno
 }
 
 // convert stores request i of a batch.
-func (q *queuePair) convert(i int, r *C.struct_send_request) {
+func (q *queuePair) convert(i int, r *C.struct_send_request) C.int {
 	wr := &q.sends[i]
 	*wr = verbs.SendWR{
 		WRID: uint64(r.wr_id), Opcode: verbs.WROpcode(min(r.opcode, 255)), Flags: verbs.SendFlags(r.flags) & sendFlags,
@@ -82,21 +118,30 @@ func (q *queuePair) convert(i int, r *C.struct_send_request) {
 	if wr.Opcode == verbs.WRBindMW {
 		wr.Bind = bindOf(r)
 	}
-	list := elements(r.sges, r.nsge)
-	switch {
-	case wr.Flags&verbs.SendInline == 0:
+	list, errno := elements(r.sges, r.nsge, q.sizes.MaxSendSGE)
+	if errno != 0 || wr.Flags&verbs.SendInline == 0 {
 		wr.SGList = list
-	case len(list) == len(tooMany):
-		wr.SGList, wr.Flags = list, wr.Flags&^verbs.SendInline
-	case len(list) == 1:
-		wr.InlineData = programMemory(list[0])
-	default:
-		data := q.inline[i][:0]
-		for _, s := range list {
-			data = append(data, programMemory(s)...)
-		}
-		q.inline[i], wr.InlineData = data, data
+		return errno
 	}
+	total := uint64(0)
+	for _, s := range list {
+		if total += uint64(s.Length); total > uint64(q.sizes.MaxInlineData) {
+			return C.EINVAL
+		}
+		if !isProgramRange(uintptr(s.Addr), uint64(s.Length)) {
+			return C.EFAULT
+		}
+	}
+	if len(list) == 1 {
+		wr.InlineData = programMemory(list[0])
+		return 0
+	}
+	data := q.inline[i][:0]
+	for _, s := range list {
+		data = append(data, programMemory(s)...)
+	}
+	q.inline[i], wr.InlineData = data, data
+	return 0
 }
 
 // bindOf returns the binding of a BIND_MW request. A window grants remote access only, so that
@@ -108,6 +153,13 @@ func bindOf(r *C.struct_send_request) verbs.BindMW {
 		b.MR = mr.MR
 	}
 	return b
+}
+
+// isProgramRange reports whether memory of the program can have this address and length in bytes. It may
+// still not be mapped.
+func isProgramRange(addr uintptr, length uint64) bool {
+	const firstPage = 4096 // never mapped
+	return length == 0 || addr >= firstPage && length <= math.MaxInt64 && uint64(addr) <= math.MaxUint64-length
 }
 
 // programMemory returns inline data, which an element names by its address without a key.
@@ -128,9 +180,7 @@ func go_post_recv(handle C.uint32_t, requests *C.struct_recv_request, count C.in
 	}
 	q.recvMu.Lock()
 	defer q.recvMu.Unlock()
-	n, err := q.PostRecv(convertReceives(q.recvs[:], requests, count))
-	*done = C.int(n)
-	return errnoOf(err)
+	return postReceives(q.PostRecv, q.recvs[:], requests, count, q.sizes.MaxRecvSGE, done)
 }
 
 //export go_post_srq_recv
@@ -142,15 +192,32 @@ func go_post_srq_recv(handle C.uint32_t, requests *C.struct_recv_request, count 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, err := s.PostRecv(convertReceives(s.recvs[:], requests, count))
-	*done = C.int(n)
-	return errnoOf(err)
+	return postReceives(s.PostRecv, s.recvs[:], requests, count, s.maxSGE, done)
 }
 
-func convertReceives(wrs []verbs.RecvWR, requests *C.struct_recv_request, count C.int) []verbs.RecvWR {
-	in := unsafe.Slice(requests, int(count))
-	for i := range in {
-		wrs[i] = verbs.RecvWR{WRID: uint64(in[i].wr_id), SGList: elements(in[i].sges, in[i].nsge)}
+// postReceives converts requests to wrs and posts those before the first whose list is longer than maxSGE
+// elements or cannot be read. It stores their number.
+func postReceives(post func([]verbs.RecvWR) (int, error), wrs []verbs.RecvWR, requests *C.struct_recv_request, count C.int, maxSGE int,
+	done *C.int) (refused C.int) {
+	in, converted := unsafe.Slice(requests, int(count)), 0
+	mapped := place.Try(func() {
+		for converted < len(in) {
+			r := &in[converted]
+			var list []verbs.SGE
+			if list, refused = elements(r.sges, r.nsge, maxSGE); refused != 0 {
+				return
+			}
+			wrs[converted] = verbs.RecvWR{WRID: uint64(r.wr_id), SGList: list}
+			converted++
+		}
+	})
+	if !mapped {
+		refused = C.EFAULT
 	}
-	return wrs[:len(in)]
+	n, err := post(wrs[:converted])
+	*done = C.int(n)
+	if err != nil {
+		return errnoOf(err)
+	}
+	return refused
 }

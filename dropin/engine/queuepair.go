@@ -16,9 +16,11 @@ import (
 type queuePair struct {
 	verbs.QP
 
+	sizes verbs.QPCap
+
 	sendMu sync.Mutex
-	sends  [C.BATCH]verbs.SendWR
-	inline [C.BATCH][]byte // data of requests with several elements
+	sends  []verbs.SendWR // grows to the largest batch
+	inline [][]byte       // data of requests with several elements
 
 	recvMu sync.Mutex
 	recvs  [C.BATCH]verbs.RecvWR
@@ -80,7 +82,7 @@ func go_create_qp(pd, kind, sendCQ, recvCQ, srq C.uint32_t, signalAll C.int, siz
 	storeSizes(sizes, got.Cap)
 	*number = C.uint32_t(qp.Num())
 	owners.add(qp, owner{c: c, context: d.context.c})
-	return addObject(d.context, &queuePair{QP: qp}, handle)
+	return addObject(d.context, &queuePair{QP: qp, sizes: got.Cap}, handle)
 }
 
 func storeSizes(sizes *C.struct_ibv_qp_cap, c verbs.QPCap) {
@@ -155,8 +157,9 @@ func go_attach_mcast(handle C.uint32_t, gid unsafe.Pointer, attach C.int) C.int 
 // A sharedReceiveQueue is a shared receive queue with room to convert work requests.
 type sharedReceiveQueue struct {
 	verbs.SRQ
-	mu    sync.Mutex
-	recvs [C.BATCH]verbs.RecvWR
+	maxSGE int
+	mu     sync.Mutex
+	recvs  [C.BATCH]verbs.RecvWR
 }
 
 // Close frees the queue, after which no event of it is raised.
@@ -183,7 +186,7 @@ func go_create_srq(pd C.uint32_t, a *C.struct_ibv_srq_attr, c unsafe.Pointer, ha
 		a.max_wr, a.max_sge = C.uint32_t(q.MaxWR), C.uint32_t(q.MaxSGE)
 	}
 	owners.add(srq, owner{c: c, context: d.context.c})
-	return addObject(d.context, &sharedReceiveQueue{SRQ: srq}, handle)
+	return addObject(d.context, &sharedReceiveQueue{SRQ: srq, maxSGE: int(a.max_sge)}, handle)
 }
 
 func sharedReceiveQueueOf(handle C.uint32_t) (*sharedReceiveQueue, C.int) {

@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
@@ -123,6 +124,7 @@ func findChannel(handle C.uint64_t) *cmChannel {
 // awaitClose destroys the ids of a channel when the last descriptor of it is closed, as the kernel
 // does. It acquires cmMu.
 func (ch *cmChannel) awaitClose() {
+	defer reportPanic()
 	var b [1]byte
 	for {
 		if n, err := ch.socket.Read(b[:]); err != nil || n == 0 {
@@ -165,8 +167,8 @@ func (ch *cmChannel) sendToken() {
 // returns EAGAIN if there is none.
 //
 //export go_cm_event
-func go_cm_event(channel C.uint64_t, response unsafe.Pointer, size C.uint) C.int {
-	defer reportPanic()
+func go_cm_event(channel C.uint64_t, response unsafe.Pointer, size C.uint) (errno C.int) {
+	defer endCall(&errno, debug.SetPanicOnFault(true))
 	cmMu.Lock()
 	defer cmMu.Unlock()
 	ch := findChannel(channel)
@@ -176,6 +178,10 @@ func go_cm_event(channel C.uint64_t, response unsafe.Pointer, size C.uint) C.int
 	ch.tokens--
 	if len(ch.events) == 0 {
 		return C.EAGAIN
+	}
+	if !isProgramRange(uintptr(response), uint64(size)) {
+		ch.sendToken() // the event remains
+		return C.EFAULT
 	}
 	e := ch.events[0]
 	ch.events = ch.events[1:]

@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"math"
+	"runtime/debug"
 	"unsafe"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -47,8 +48,8 @@ var cmCommands = map[C.uint]func(cmCommand) C.int{
 // go_cm_command executes a command and returns an errno.
 //
 //export go_cm_command
-func go_cm_command(channel C.uint64_t, command C.uint, in unsafe.Pointer, size, out C.uint) C.int {
-	defer reportPanic()
+func go_cm_command(channel C.uint64_t, command C.uint, in unsafe.Pointer, size, out C.uint) (errno C.int) {
+	defer endCall(&errno, debug.SetPanicOnFault(true))
 	cmMu.Lock()
 	defer cmMu.Unlock()
 	ch := findChannel(channel)
@@ -74,6 +75,9 @@ func readCommand[T any](c cmCommand) *T {
 // respond stores the response of a command at an address of the program.
 func respond[T any](c cmCommand, address C.__u64, response *T) C.int {
 	n := min(int(unsafe.Sizeof(*response)), c.out)
+	if !isProgramRange(uintptr(address), uint64(n)) {
+		return C.EFAULT
+	}
 	copy(unsafe.Slice((*byte)(C.cm_pointer(C.uint64_t(address))), n), unsafe.Slice((*byte)(unsafe.Pointer(response)), n))
 	return 0
 }
@@ -206,6 +210,9 @@ func (c cmCommand) setOption() C.int {
 	}
 	if r.optlen > math.MaxUint16 {
 		return C.EINVAL
+	}
+	if !isProgramRange(uintptr(r.optval), uint64(r.optlen)) {
+		return C.EFAULT
 	}
 	value := unsafe.Slice((*byte)(C.cm_pointer(C.uint64_t(r.optval))), r.optlen)
 	length := map[C.__u32]int{C.RDMA_OPTION_ID_TOS: 1, C.RDMA_OPTION_ID_REUSEADDR: 4, C.RDMA_OPTION_ID_AFONLY: 4, C.RDMA_OPTION_ID_ACK_TIMEOUT: 1}

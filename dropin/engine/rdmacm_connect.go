@@ -59,6 +59,7 @@ func (c cmCommand) connect() C.int {
 	o.TrafficClass = id.trafficClass
 	dst := id.dst
 	go func() {
+		defer reportPanic()
 		conn, err := m.DialExternal(ctx, dst, q, o)
 		cmMu.Lock()
 		defer cmMu.Unlock()
@@ -209,6 +210,7 @@ func (id *cmID) acceptRC(p *C.struct_rdma_ucm_conn_param, private []byte) C.int 
 	id.respondedToRequest = true
 	id.setConn(conn)
 	go func() {
+		defer reportPanic()
 		select {
 		case <-conn.Established():
 			cmMu.Lock()
@@ -282,6 +284,7 @@ func (c cmCommand) disconnect() C.int {
 	id.state = cmDisconnected
 	conn := id.conn
 	go func() {
+		defer reportPanic()
 		err := conn.Disconnect(context.Background(), nil)
 		cmMu.Lock()
 		defer cmMu.Unlock()

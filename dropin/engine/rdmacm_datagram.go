@@ -26,6 +26,7 @@ func (id *cmID) connectUD(m *cm.Manager, private []byte) C.int {
 	o := cm.UDDialOptions{PrivateData: private, PortSpace: id.space, LocalPort: id.src.Port()}
 	dst := id.dst
 	go func() {
+		defer reportPanic()
 		peer, err := m.DialUD(ctx, dst, o)
 		cmMu.Lock()
 		defer cmMu.Unlock()
@@ -55,6 +56,7 @@ func (id *cmID) acceptUD(qpn, qkey uint32, private []byte) C.int {
 
 // acceptDatagrams is acceptRequests for SIDR_REQs.
 func (s *cmService) acceptDatagrams(l *cm.UDListener) {
+	defer reportPanic()
 	for {
 		r, err := l.Accept(context.Background())
 		if err != nil {

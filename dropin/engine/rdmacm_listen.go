@@ -184,6 +184,7 @@ func (id *cmID) closeServices(after time.Duration) {
 
 // closeUnowned closes the service unless it has an owner again. It acquires cmMu.
 func (s *cmService) closeUnowned() {
+	defer reportPanic()
 	cmMu.Lock()
 	defer cmMu.Unlock()
 	if s.owner != nil || cmServices[s.key] != s {
@@ -199,6 +200,7 @@ func (s *cmService) closeUnowned() {
 
 // acceptRequests handles requests until the listener is closed. It acquires cmMu.
 func (s *cmService) acceptRequests(l *cm.Listener) {
+	defer reportPanic()
 	for {
 		r, err := l.Accept(context.Background())
 		if err != nil {

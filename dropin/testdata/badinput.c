@@ -1,22 +1,7 @@
 // Calls with wrong arguments and objects: each line has the error that rdma-core and the rxe driver return. Prints the
 // number of lines, after those whose error differs.
+#include "judge.h"
 #include "pair.h"
-
-static int lines, wrong;
-
-static void judge(int line, const char *call, int got, int want)
-{
-	lines++;
-	if (got == want)
-		return;
-	wrong++;
-	printf("line %d: %s: %s, want %s\n", line, call, got ? strerror(got) : "success", want ? strerror(want) : "success");
-}
-
-// The result of a function is an errno, a pointer, or -1.
-#define INT(want, call) (errno = 0, judge(__LINE__, #call, (call), want))
-#define PTR(want, call) (errno = 0, judge(__LINE__, #call, (call) ? 0 : errno, want))
-#define NEG(want, call) (errno = 0, judge(__LINE__, #call, (call) < 0 ? errno : 0, want))
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
@@ -295,8 +280,18 @@ static void test_posting(void)
 	wrs[0].sg_list = &sges[3];
 	wrs[0].send_flags = IBV_SEND_INLINE;
 	INT(EINVAL, ibv_post_send(qp, wrs, &bad)); // more than max_inline_data
-	wrs[0].sg_list = sges;
+	wrs[0].num_sge = -1;
+	INT(EINVAL, ibv_post_send(qp, wrs, &bad));
+	wrs[0].num_sge = 3;
+	wrs[0].sg_list = &sges[1];
+	INT(EINVAL, ibv_post_send(qp, wrs, &bad));
+	struct ibv_sge huge[2] = {{(uintptr_t)memory, 8, 0}, {(uintptr_t)memory, 0x7fffffff, 0}};
+	wrs[0].num_sge = 2;
+	wrs[0].sg_list = huge;
+	INT(EINVAL, ibv_post_send(qp, wrs, &bad));
+	wrs[0].num_sge = 1;
 	wrs[0].send_flags = IBV_SEND_SIGNALED;
+	wrs[0].sg_list = sges;
 	wrs[0].opcode = 200;
 	INT(EINVAL, ibv_post_send(qp, wrs, &bad));
 	INT(0, bad != &wrs[0]);
@@ -322,6 +317,8 @@ static void test_posting(void)
 	INT(EINVAL, ibv_post_recv(peer, recvs, &bad_recv));
 	recvs[0].sg_list = sges;
 	recvs[0].num_sge = 3;
+	INT(EINVAL, ibv_post_srq_recv(srq, recvs, &bad_recv));
+	recvs[0].num_sge = -1;
 	INT(EINVAL, ibv_post_srq_recv(srq, recvs, &bad_recv));
 	recvs[0].num_sge = 1;
 

@@ -109,6 +109,9 @@ static void test_states(void)
 	struct rdma_cm_id *id, *other;
 	CHECK_ERRNO(rdma_create_id(channel, &id, NULL, 77), EINVAL);
 	id = new_id(RDMA_PS_TCP);
+	const uintptr_t nowhere[] = { 0, 8, 1UL << 46, UINTPTR_MAX };
+	for (int i = 0; i < 4; i++)
+		CHECK_ERRNO(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, (void *)nowhere[i], 1), EFAULT);
 	CHECK_ERRNO(rdma_bind_addr(id, address("192.0.2.1", 0)), ENODEV);
 	struct sockaddr odd = { .sa_family = AF_UNIX };
 	CHECK_ERRNO(rdma_bind_addr(id, &odd), EINVAL);
