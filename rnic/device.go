@@ -147,7 +147,11 @@ func newDevice(o Options, conns []link.Conn, member *broker.Member) *Device {
 		d.rand = secureRandom
 	}
 	d.keys = newKeyTable(d.random)
-	d.guid = uint64(d.random())<<32 | uint64(d.random())
+	slot := 0
+	if member != nil {
+		slot = member.Slot()
+	}
+	d.guid = nodeGUID(d.addr, slot)
 	d.attr = d.deviceAttr()
 	if member != nil {
 		d.attr.MaxQP = min(maxQP, d.qps.maxQPs())
