@@ -46,7 +46,7 @@ build_preload() {
   mkdir -p "$work/all"
   awk -v FORM=functions -f preload/generate.awk preload/symbols.txt >"$work/all/symbols.inc"
   link_library "$out/libsoftrnic-preload.so" -I "$work/all" -Wl,-soname,libsoftrnic-preload.so \
-    preload/resolve.c preload/redirect.c preload/paths.c preload/dlopen.c preload/channel.c \
+    preload/resolve.c preload/redirect.c preload/paths.c preload/glob.c preload/dlopen.c preload/channel.c \
     preload/signals.c preload/trampoline_$arch.S
   for library in libibverbs.so.1 librdmacm.so.1; do
     mkdir -p "$work/$library" "$out/standin/$library.d"

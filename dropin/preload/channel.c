@@ -117,12 +117,9 @@ PUBLIC ssize_t write(int fd, const void *buffer, size_t count)
 /* Without netlink, librdmacm takes the device by its path, also where the kernel has RDMA devices of its own. */
 PUBLIC int socket(int domain, int type, int protocol)
 {
-	if (domain == AF_NETLINK && protocol == NETLINK_RDMA) {
-		const char *mode = secure_getenv("SOFTRNIC_DROPIN");
-		if (!mode || strcmp(mode, "off") != 0) {
-			errno = EPROTONOSUPPORT;
-			return -1;
-		}
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && !softrnic_is_off()) {
+		errno = EPROTONOSUPPORT;
+		return -1;
 	}
 	int (*next)(int, int, int) = (int (*)(int, int, int))find_next(&next_socket, "socket");
 	return next ? next(domain, type, protocol) : (int)syscall(SYS_socket, domain, type, protocol);

@@ -112,9 +112,12 @@ __attribute__((constructor)) static void find_all(void)
 		find_next(i);
 }
 
+/* The directory of functions without a parameter of this name. */
+static const int dir = AT_FDCWD;
+
 #define CALL_NEXT(type, failure, name, arguments)                                                                      \
 	char buffer[512];                                                                                              \
-	const char *q = softrnic_redirect(path, buffer, sizeof buffer);                                                \
+	const char *q = softrnic_redirect(dir, path, buffer, sizeof buffer);                                                \
 	__typeof__(&name) function = (__typeof__(&name))find_next(index_##name);                                       \
 	if (!function) {                                                                                               \
 		errno = ENOSYS;                                                                                        \

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* softrnic_redirect returns path, or the path in the engine's tree that stands for it, stored in the buffer. It leaves
+/* softrnic_redirect returns path, relative to the directory of a descriptor or AT_FDCWD, or the path in the engine's tree that stands for it, stored in the buffer. It leaves
  * errno alone. */
-const char *softrnic_redirect(const char *path, char *buffer, size_t size);
+const char *softrnic_redirect(int dir, const char *path, char *buffer, size_t size);
 
 #endif

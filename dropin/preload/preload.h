@@ -21,7 +21,7 @@ int softrnic_has_engine(void);
 /* softrnic_is_engine reports whether a file is the engine. */
 int softrnic_is_engine(const char *file);
 
-/* softrnic_is_off reports whether SOFTRNIC_DROPIN=off: the installed libraries are used. */
+/* softrnic_is_off reports whether SOFTRNIC_DROPIN=off, in any case of letters: the installed libraries are used. */
 int softrnic_is_off(void);
 
 /* softrnic_installed returns a function of the installed libraries, which it loads, or NULL. */

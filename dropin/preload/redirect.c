@@ -45,9 +45,46 @@ static const char *tree_root(void)
 	return function();
 }
 
-const char *softrnic_redirect(const char *path, char *buffer, size_t size)
+/* join stores the absolute path of a relative one. It returns -1 if the directory is not known or the path too long. */
+static int join(int dir, const char *path, char *buffer, size_t size)
 {
-	if (!path || path[0] != '/' || (path[1] != 's' && path[1] != 'd'))
+	char link[32];
+	if (dir == AT_FDCWD)
+		snprintf(link, sizeof link, "/proc/self/cwd");
+	else
+		snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
+	long n = syscall(SYS_readlinkat, AT_FDCWD, link, buffer, size);
+	if (n <= 0 || (size_t)n >= size || buffer[0] != '/')
+		return -1;
+	if (n == 1) /* the root */
+		n = 0;
+	while (path[0] == '.' && path[1] == '/')
+		path += 2;
+	int rest = snprintf(buffer + n, size - n, "/%s", path);
+	return rest < 0 || (size_t)rest >= size - n ? -1 : 0;
+}
+
+static const char *redirect_absolute(const char *path, char *buffer, size_t size);
+
+const char *softrnic_redirect(int dir, const char *path, char *buffer, size_t size)
+{
+	if (!path || path[0] == '/')
+		return redirect_absolute(path, buffer, size);
+	if (!strstr(path, "infiniband"))
+		return path;
+	char whole[512];
+	int saved = errno;
+	int error = join(dir, path, whole, sizeof whole);
+	errno = saved;
+	if (error)
+		return path;
+	const char *to = redirect_absolute(whole, buffer, size);
+	return to == whole ? path : to;
+}
+
+static const char *redirect_absolute(const char *path, char *buffer, size_t size)
+{
+	if (!path || (path[1] != 's' && path[1] != 'd'))
 		return path;
 	int sys = below(path, SYS "infiniband") || below(path, SYS "infiniband_verbs");
 	int dev = !sys && below(path, DEV);

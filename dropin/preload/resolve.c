@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #ifndef STANDIN
@@ -48,7 +49,7 @@ static void report(const char *object, const char *cause)
 int softrnic_is_off(void)
 {
 	const char *mode = secure_getenv("SOFTRNIC_DROPIN");
-	return mode && strcmp(mode, "off") == 0;
+	return mode && strcasecmp(mode, "off") == 0;
 }
 
 int softrnic_beside(char *path, size_t size, const char *format, const char *name)

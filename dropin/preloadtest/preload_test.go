@@ -156,9 +156,11 @@ func TestEngineOnDemand(t *testing.T) {
 		require.Equal(t, "transport retry counter exceeded, RDMA_CM_EVENT_ESTABLISHED\n", stdout)
 		require.Empty(t, stderr)
 
-		_, stderr, err = l.run(t, []string{"SOFTRNIC_DROPIN=off", "SOFTRNIC_ENGINE=/nonexistent"}, "calls", "missing")
-		require.Equal(t, 127, err.(*exec.ExitError).ExitCode())
-		require.Equal(t, "softrnic: rdma_listen: neither the engine nor an installed library has this function\n", stderr)
+		for _, off := range []string{"off", "OFF"} {
+			_, stderr, err = l.run(t, []string{"SOFTRNIC_DROPIN=" + off, "SOFTRNIC_ENGINE=/nonexistent"}, "calls", "missing")
+			require.Equal(t, 127, err.(*exec.ExitError).ExitCode())
+			require.Equal(t, "softrnic: rdma_listen: neither the engine nor an installed library has this function\n", stderr)
+		}
 	})
 }
 
@@ -197,6 +199,11 @@ func lines(names, text string) string {
 	return b.String()
 }
 
+// matches returns the lines of a pattern that matches one path, which GLOB_MARK marks.
+func matches(path, mark string) string {
+	return "glob yes\nglob " + path + "\nglob64 yes\nglob64 " + path + mark + "\n"
+}
+
 const (
 	statFunctions = "stat stat64 lstat lstat64 fstatat fstatat64 statx access faccessat"
 	openFunctions = "open open64 openat openat64 fopen fopen64"
@@ -216,6 +223,11 @@ func TestPaths(t *testing.T) {
 			{"links", "/sys/class/infiniband/softrnic0/link", lines("readlink readlinkat", "../../infiniband_verbs/uverbs0") + lines("realpath canonicalize_file_name", "yes")},
 			{"directory", "/sys/class/infiniband", "opendir yes\n" + lines("opendir scandir scandir64", "softrnic0")},
 			{"directory", "/sys/class/infiniband/", "opendir yes\n" + lines("opendir scandir scandir64", "softrnic0")},
+			{"relative", "infiniband/softrnic0/ports/1/gids/0", strings.Repeat("fstatat yes\nfaccessat yes\nopenat gid\nstat yes\nopen gid\n", 2)},
+			{"relative", "infiniband_verbs/uverbs0/ibdev", strings.Repeat("fstatat yes\nfaccessat yes\nopenat softrnic0\nstat yes\nopen softrnic0\n", 2)},
+			{"glob", "/sys/class/infiniband/*/ports/1/gids/[0-9]", matches("/sys/class/infiniband/softrnic0/ports/1/gids/0", "")},
+			{"glob", "/sys/class/infiniband/softrnic?", matches("/sys/class/infiniband/softrnic0", "/")},
+			{"glob", "/dev/infiniband/uverbs*", matches("/dev/infiniband/uverbs0", "")},
 			{"directory", "/dev/infiniband", "opendir yes\n" + lines("opendir scandir scandir64", "uverbs0")},
 		} {
 			stdout, stderr, err := l.run(t, environ, "paths", c.kind, c.path)

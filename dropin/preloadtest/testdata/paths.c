@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,40 @@ static void print_directory(const char *path)
 		printf("scandir64 %s\n", list64[i]->d_name);
 }
 
+/* print_relative prints the results of relative paths, from /sys/class and from /sys. */
+static void print_relative(const char *name)
+{
+	static const char *const dirs[] = {"/sys/class", "/sys"};
+	for (int i = 0; i < 2; i++) {
+		char path[256];
+		snprintf(path, sizeof path, "%s%s", i ? "class/" : "", name);
+		int dir = open(dirs[i], O_RDONLY | O_DIRECTORY);
+		struct stat s;
+		print("fstatat", fstatat(dir, path, &s, 0) == 0);
+		print("faccessat", faccessat(dir, path, R_OK, 0) == 0);
+		print_open("openat", openat(dir, path, O_RDONLY));
+		if (chdir(dirs[i]) == 0) {
+			print("stat", stat(path, &s) == 0);
+			print_open("open", open(path, O_RDONLY));
+		}
+		close(dir);
+	}
+}
+
+static void print_matches(const char *pattern)
+{
+	glob_t g;
+	glob64_t g64;
+	print("glob", glob(pattern, 0, NULL, &g) == 0);
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		printf("glob %s\n", g.gl_pathv[i]);
+	globfree(&g);
+	print("glob64", glob64(pattern, GLOB_MARK, NULL, &g64) == 0);
+	for (size_t i = 0; i < g64.gl_pathc; i++)
+		printf("glob64 %s\n", g64.gl_pathv[i]);
+	globfree64(&g64);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 3)
@@ -112,6 +147,10 @@ int main(int argc, char **argv)
 		print_links(argv[2]);
 	else if (strcmp(argv[1], "directory") == 0)
 		print_directory(argv[2]);
+	else if (strcmp(argv[1], "relative") == 0)
+		print_relative(argv[2]);
+	else if (strcmp(argv[1], "glob") == 0)
+		print_matches(argv[2]);
 	else if (strcmp(argv[1], "create") == 0) /* the mode of a new file arrives */
 		print_open("open", open(argv[2], O_RDWR | O_CREAT | O_EXCL, 0640));
 	return 0;
