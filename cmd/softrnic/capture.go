@@ -25,7 +25,7 @@ type captureFlags struct {
 func (a *app) captureCommand() *cobra.Command {
 	var f captureFlags
 	c := &cobra.Command{
-		Use:   "capture --of TARGET -w FILE",
+		Use:   "capture TARGET -w FILE",
 		Short: "Write the packets of a running process to a file for Wireshark",
 		Long: "Makes a process that runs with SOFTRNIC_DEBUG=auto write the packets that its device\n" +
 			"sends and receives to a pcapng file, until interrupted or for the time of --for. No\n" +
@@ -33,7 +33,7 @@ func (a *app) captureCommand() *cobra.Command {
 			"reads it as well. Several devices write one file each, with their names before the\n" +
 			"extension: x.softrnic0.pcapng and x.softrnic1.pcapng. --of 4711/softrnic0 selects one.\n" +
 			"-w - writes one device's packets to stdout: softrnic capture --of 4711 -w - | wireshark -k -i -",
-		Args: func(c *cobra.Command, args []string) error { return withTargetHint(args, noArgs(c, args)) },
+		Args: targetArg(&f.of),
 		RunE: func(c *cobra.Command, _ []string) error { return a.runCapture(c.Context(), f) },
 	}
 	c.Flags().StringVar(&f.of, "of", "", "the process, program, device or endpoint: 4711, ib_write_bw, softrnic0, 4711/softrnic0, unix:/path")

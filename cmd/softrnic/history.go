@@ -19,7 +19,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Short: "Show the last packets and state transitions of queue pairs",
 		Long: "Shows the flight recorder of each queue pair, or of the one given by --qp: the last\n" +
 			"packets sent (->) and received (<-), and the state transitions, with their age.",
-		Args: func(c *cobra.Command, args []string) error { return withTargetHint(args, noArgs(c, args)) },
+		Args: targetArg(&of),
 		RunE: func(c *cobra.Command, _ []string) error { return a.runHistory(c.Context(), of, qp) },
 	}
 	targetFlags(c, &of, &qp)

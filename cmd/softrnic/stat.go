@@ -25,12 +25,12 @@ type statFlags struct {
 func (a *app) statCommand() *cobra.Command {
 	var f statFlags
 	c := &cobra.Command{
-		Use:   "stat",
+		Use:   "stat [TARGET]",
 		Short: "Show the counters of devices that processes have open",
 		Long: "Shows the counters of the devices of all processes of this user that have a debug\n" +
-			"endpoint (SOFTRNIC_DEBUG=auto), or of the one given by --of. Counters have the names\n" +
+			"endpoint (SOFTRNIC_DEBUG=auto), or of the TARGET, which --of also takes. Counters have the names\n" +
 			"of rdma-statistic(8). Those that are 0 are omitted without --all.",
-		Args: func(c *cobra.Command, args []string) error { return withTargetHint(args, unknownCommand(c, args)) },
+		Args: targetArg(&f.of),
 		RunE: func(c *cobra.Command, _ []string) error { return a.runStat(c.Context(), f) },
 	}
 	targetFlags(c, &f.of, &f.qp)
@@ -47,12 +47,20 @@ func targetFlags(c *cobra.Command, of, qp *string) {
 	c.Flags().StringVar(qp, "qp", "", "one queue pair by its number, such as 17 or 0x11")
 }
 
-// withTargetHint adds to err how to name the process of an argument.
-func withTargetHint(args []string, err error) error {
-	if err == nil {
+// targetArg accepts the value of --of as an argument.
+func targetArg(of *string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return nil
+		case len(args) > 1:
+			return usageErrorf("%s takes one process or device, got %q", c.CommandPath(), args)
+		case *of != "":
+			return usageErrorf("%s: --of %s and %q: want one of them", c.CommandPath(), *of, args[0])
+		}
+		*of = args[0]
 		return nil
 	}
-	return usageErrorf("%w; to select one process or device: --of %s", err, args[0])
 }
 
 func (a *app) runStat(ctx context.Context, f statFlags) error {
