@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/internal/cmdline"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/dropin"
+	"github.com/softrnic/softrnic/internal/hostaddr"
+	"github.com/softrnic/softrnic/rnic"
 )
 
 const runLong = `Runs a program that uses libibverbs or librdmacm, unmodified, on devices softrnic0, ... of
@@ -40,8 +44,8 @@ type runFlags struct {
 // deviceFlags adds the flags of the devices of a program.
 func (o *runFlags) deviceFlags(f *pflag.FlagSet) {
 	f.Var((*deviceCount)(&o.settings.Devices), "devices", "`number` of devices, 1 to 16 (default 1, env "+dropin.EnvDevices+")")
-	f.StringVar(&o.settings.Capture, "capture", "", "write the packets to this `file` in pcapng format; other devices and processes that run\n"+
-		"at the same time append their process and device number to the name (env "+dropin.EnvCapture+")")
+	f.StringVar(&o.settings.Capture, "capture", "", "write the packets to this `file` in pcapng format; other devices and processes of this\n"+
+		"run append their process and device number to the name (env "+dropin.EnvCapture+")")
 	f.BoolVar(&o.settings.Explain, "explain", false, "print the reason of each failed completion to stderr (env "+dropin.EnvExplain+"=1)")
 	f.StringVar(&o.libraries, "libraries", "", "`directory` of the drop-in libraries (env "+dropin.EnvDir+")")
 }
@@ -123,6 +127,9 @@ func (a *app) prepare(c *cobra.Command, o *runFlags) (dropin.Libraries, error) {
 	if _, err := a.deviceOptions(); err != nil { // the program would fail with them
 		return dropin.Libraries{}, err
 	}
+	if err := a.checkBindable(); err != nil {
+		return dropin.Libraries{}, err
+	}
 	o.settings.Addr, o.settings.Impair = a.addr, a.impair
 	if o.settings.Capture != "" {
 		path, err := filepath.Abs(o.settings.Capture)
@@ -156,23 +163,76 @@ func (a *app) runProgram(c *cobra.Command, o *runFlags, args []string) error {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
 			status = statusNotFound
 		}
-		return &exitError{status, fmt.Errorf("run: %w", err)}
+		var file *fs.PathError
+		if errors.As(err, &file) { // the text of err has the path twice
+			err = file.Err
+		}
+		var search *exec.Error
+		if errors.As(err, &search) {
+			err = search.Err
+		}
+		return &exitError{status, fmt.Errorf("run: %s: %w", args[0], err)}
 	}
 	if !o.noCheck {
 		if err := libs.Check(path); err != nil {
 			return &exitError{statusNotRun, fmt.Errorf("run: %w", err)}
 		}
 	}
-	if strings.EqualFold(os.Getenv(dropin.EnvMode), "off") {
+	if isOff() {
 		fmt.Fprintf(a.stderr, "softrnic: warning: %s=off: the program uses the installed RDMA libraries\n", dropin.EnvMode)
+	}
+	if err := a.createCapture(o); err != nil {
+		return err
 	}
 	err = dropin.Exec(path, args, libs.Environ(os.Environ(), path, o.settings))
 	return &exitError{statusNotRun, fmt.Errorf("run: %w", err)}
 }
 
+// isOff reports whether the preloaded library leaves the program to the installed libraries.
+func isOff() bool { return strings.EqualFold(os.Getenv(dropin.EnvMode), "off") }
+
+// checkBindable returns an error if no socket can have an address that the user has given. A program
+// would find no device, and may exit with status 0.
+func (a *app) checkBindable() error {
+	from, text := flagOrEnv("--addr", a.addr, rnic.EnvAddr)
+	if text == "" || isOff() {
+		return nil
+	}
+	entries, err := hostaddr.Parse(text)
+	if err != nil {
+		return usageErrorf("%s: %w", from, err)
+	}
+	for _, e := range entries {
+		var addrs []netip.Addr
+		if addrs, err = e.Addrs(); err != nil {
+			continue
+		}
+		var l *net.UDPConn
+		if l, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addrs[0], 0))); err == nil {
+			return l.Close()
+		}
+	}
+	return usageErrorf("%s: %w", from, err)
+}
+
+// createCapture creates the file for packets, or empties that of an earlier run, so that the first
+// device of the program writes to it.
+func (a *app) createCapture(o *runFlags) error {
+	if o.settings.Capture == "" || isOff() {
+		return nil
+	}
+	if err := dropin.CreateCapture(o.settings.Capture); err != nil {
+		return usageErrorf("--capture: %w", err)
+	}
+	return nil
+}
+
 // printEnv prints the commands of a shell.
 func (a *app) printEnv(c *cobra.Command, o *runFlags) error {
 	libs, err := a.prepare(c, o)
+	if err == nil {
+		err = a.createCapture(o)
+	}
 	if err != nil {
 		return err
 	}

@@ -102,21 +102,6 @@ func openDevice(index int) (*device, error) {
 	return d, nil
 }
 
-// capturePath returns the file of a device. The first device of the first process has the
-// name as it is; others, and processes that start while it runs, have their pid and number in it.
-func capturePath(path string, index int) string {
-	if index == 0 {
-		// A name of the abstract namespace is a lock that ends with its process.
-		if l, err := net.Listen("unix", "@softrnic-capture:"+path); err == nil {
-			captureLock = l
-			return path
-		}
-	}
-	return fmt.Sprintf("%s.%d.%d", path, os.Getpid(), index)
-}
-
-var captureLock net.Listener
-
 // interfaceOf returns the index of the interface that has the device's address, or 0.
 func interfaceOf(adapter *rnic.Device) int {
 	interfaces, err := net.Interfaces()

@@ -58,3 +58,28 @@ func TestExplain(t *testing.T) {
 	require.NoError(t, server.cmd.Process.Kill())
 	_, _ = server.wait(t)
 }
+
+// TestCaptureOfSeveral checks that programs that run one after the other keep the captures of earlier ones.
+func TestCaptureOfSeveral(t *testing.T) {
+	needPrograms(t, "ibv_devices", "ibv_devinfo")
+	needBuild(t)
+	dir := t.TempDir()
+	pair, file := filepath.Join(dir, "pair"), filepath.Join(dir, "packets.pcapng")
+	out, err := exec.Command("gcc", "-o", pair, "../example/pair.c", "-libverbs").CombinedOutput()
+	require.NoError(t, err, string(out))
+	for range 2 { // a second run begins again
+		runProgram(t, nil, []string{"--capture", file}, "sh", "-c", `ibv_devices && "$0" 3 && cp "$1" "$1.copy" && ibv_devinfo -l && "$0" 3`, pair, file)
+		first, err := os.ReadFile(file + ".copy")
+		require.NoError(t, err)
+		require.Greater(t, len(first), 3*65536)
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, len(first), len(text))
+		others, err := filepath.Glob(file + ".*.0")
+		require.NoError(t, err)
+		require.NotEmpty(t, others)
+		for _, other := range others {
+			require.NoError(t, os.Remove(other))
+		}
+	}
+}

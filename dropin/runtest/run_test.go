@@ -52,8 +52,12 @@ func TestRefused(t *testing.T) {
 	}
 	out, status := start(t, nil, []string{"--no-check"}, b.softrnic, "version").wait(t)
 	require.Zero(t, status, out)
-	_, status = start(t, nil, nil, filepath.Join(dir, "none")).wait(t)
+	none := filepath.Join(dir, "none")
+	out, status = start(t, nil, nil, none).wait(t)
 	require.Equal(t, 127, status)
+	require.Equal(t, "softrnic: run: "+none+": no such file or directory\n", out)
+	out, status = start(t, nil, []string{"--addr", "192.0.2.1"}, "ibv_devices").wait(t)
+	require.Equal(t, 2, status, out)
 }
 
 // TestSetuid checks a program that would run as another user.

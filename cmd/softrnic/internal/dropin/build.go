@@ -66,12 +66,14 @@ func (f Finder) findOrBuild(ctx context.Context) (Libraries, error) {
 	if err := l.checkDir(); err != nil || l.complete() == nil {
 		return l, err
 	}
-	if err := os.MkdirAll(f.Cache, 0o755); err != nil {
-		return l, fmt.Errorf("drop-in libraries: cache: %w", err)
+	err = os.MkdirAll(f.Cache, 0o755)
+	unlock := func() {}
+	if err == nil {
+		unlock, err = lockFile(filepath.Join(f.Cache, "lock"))
 	}
-	unlock, err := lockFile(filepath.Join(f.Cache, "lock"))
 	if err != nil {
-		return l, fmt.Errorf("drop-in libraries: cache: %w", err)
+		return l, fmt.Errorf("drop-in libraries: cache: %w; build them elsewhere with %s DIR, and give --libraries DIR or set %s=DIR",
+			err, filepath.Join(f.Source, buildScript), EnvDir)
 	}
 	defer unlock()
 	if l.complete() == nil { // another process has built them

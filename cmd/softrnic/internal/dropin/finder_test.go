@@ -135,6 +135,17 @@ func TestFindBuildFails(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// TestFindWithoutCache checks the text where the cache cannot be written.
+func TestFindWithoutCache(t *testing.T) {
+	skipElsewhere(t)
+	root, _ := newSource(t)
+	file := writeFile(t, filepath.Join(t.TempDir(), "file"), nil)
+	f := dropin.Finder{Source: root, Cache: filepath.Join(file, "cache"), Log: new(bytes.Buffer)}
+	_, err := f.Find(t.Context())
+	require.EqualError(t, err, "drop-in libraries: cache: mkdir "+file+": not a directory; build them elsewhere with "+
+		filepath.Join(root, "dropin", "build.sh")+" DIR, and give --libraries DIR or set SOFTRNIC_DROPIN_DIR=DIR")
+}
+
 // TestSourceKey checks which files change the key.
 func TestSourceKey(t *testing.T) {
 	root, _ := newSource(t)

@@ -23,6 +23,23 @@ func lockFile(name string) (unlock func(), err error) {
 	}
 }
 
+// CreateCapture creates a file for packets, or empties it unless a running process writes to it. The
+// engine holds a lock of the file of its packets.
+func CreateCapture(path string) error {
+	if info, err := os.Stat(path); err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeDevice) != 0 {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return nil
+	}
+	return f.Truncate(0)
+}
+
 // Exec replaces this process by a program. It returns only with an error.
 func Exec(path string, args, environ []string) error {
 	return &os.PathError{Op: "exec", Path: path, Err: syscall.Exec(path, args, environ)}
