@@ -41,11 +41,13 @@ func TestWithoutRDMACore(t *testing.T) {
 	out, err := exec.Command("gcc", "-o", program, "../example/pair.c", "-libverbs").CombinedOutput()
 	require.NoError(t, err, string(out))
 
+	manager := filepath.Join(t.TempDir(), "manager")
+	out, err = exec.Command("gcc", "-o", manager, "-Wl,--no-as-needed", "../example/pair.c", "-libverbs", "-lrdmacm").CombinedOutput()
+	require.NoError(t, err, string(out))
 	for file, name := range map[string]string{
-		program: "bin/pair", b.softrnic: "bin/softrnic", filepath.Join(b.libraries, "libsoftrnic-preload.so"): "lib/softrnic/libsoftrnic-preload.so",
+		program: "bin/pair", manager: "bin/manager", b.softrnic: "bin/softrnic", filepath.Join(b.libraries, "libsoftrnic-preload.so"): "lib/softrnic/libsoftrnic-preload.so",
 		filepath.Join(b.libraries, "libsoftrnic-engine.so"):                     "lib/softrnic/libsoftrnic-engine.so",
 		filepath.Join(b.libraries, "standin/libibverbs.so.1.d/libibverbs.so.1"): "lib/softrnic/standin/libibverbs.so.1.d/libibverbs.so.1",
-		filepath.Join(b.libraries, "standin/librdmacm.so.1.d/librdmacm.so.1"):   "lib/softrnic/standin/librdmacm.so.1.d/librdmacm.so.1",
 	} {
 		copyFile(t, file, root, name)
 	}
@@ -58,18 +60,23 @@ func TestWithoutRDMACore(t *testing.T) {
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(root, "tmp"), 0o1777))
 
-	run := func(environ ...string) (string, error) {
-		c := exec.CommandContext(t.Context(), "/bin/softrnic", "run", "--libraries", "/lib/softrnic", "--", "/bin/pair", "3")
+	run := func(program string, environ ...string) (string, error) {
+		c := exec.CommandContext(t.Context(), "/bin/softrnic", "run", "--libraries", "/lib/softrnic", "--", program, "3")
 		c.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
 		c.Dir, c.Env = "/", environ
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}
-	text, err := run()
+	text, err := run("/bin/pair")
 	require.NoError(t, err, text)
 	require.Contains(t, text, "3 blocks of 65536 bytes")
 
-	text, err = run("SOFTRNIC_DROPIN=off")
+	text, err = run("/bin/manager")
+	require.ErrorContains(t, err, "exit status 126")
+	require.Equal(t, "softrnic: run: /bin/manager: softrnic cannot reach this program: "+
+		"it needs librdmacm.so.1, which is not installed; Debian: apt-get install librdmacm1\n", text)
+
+	text, err = run("/bin/pair", "SOFTRNIC_DROPIN=off")
 	require.Error(t, err)
 	require.Contains(t, text, "ibv_get_device_list: neither the engine nor an installed library has this function")
 }

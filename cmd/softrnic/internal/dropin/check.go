@@ -141,18 +141,21 @@ func (l Libraries) checkFunctions(path string, f, own *elf.File) error {
 	}
 	for _, name := range needed {
 		stem, _, _ := strings.Cut(name, ".so")
-		for _, known := range rdmaLibraries {
+		for _, known := range []string{verbsLibrary, cmLibrary} {
 			if strings.HasPrefix(known, stem+".so") && name != known {
 				return unfit(path, "it is linked with %s, an ABI that softrnic does not know: it knows %s", name, known)
 			}
 		}
+	}
+	if slices.Contains(needed, cmLibrary) && !isInstalled(cmLibrary, os.Environ(), path) {
+		return unfit(path, "it needs %s, which is not installed; Debian: apt-get install librdmacm1", cmLibrary)
 	}
 	imported, err := f.ImportedSymbols()
 	if err != nil {
 		return nil
 	}
 	imported = slices.DeleteFunc(imported, func(s elf.ImportedSymbol) bool {
-		return !slices.Contains(rdmaLibraries, s.Library) || strings.Contains(s.Version, "PRIVATE")
+		return s.Library != verbsLibrary || strings.Contains(s.Version, "PRIVATE")
 	})
 	if len(imported) == 0 {
 		return nil
@@ -169,7 +172,7 @@ func (l Libraries) checkFunctions(path string, f, own *elf.File) error {
 	return nil
 }
 
-// knownFunctions returns the functions of the preloaded library and of the stand-in libraries.
+// knownFunctions returns the functions of the preloaded library and of the stand-in library.
 func (l Libraries) knownFunctions(own *elf.File) (map[string]bool, error) {
 	known := map[string]bool{}
 	add := func(f *elf.File) error {
@@ -184,16 +187,10 @@ func (l Libraries) knownFunctions(own *elf.File) (map[string]bool, error) {
 	if err := add(own); err != nil {
 		return nil, err
 	}
-	for _, name := range rdmaLibraries {
-		f, err := elf.Open(filepath.Join(l.standInDir(name), name))
-		if err != nil {
-			return nil, err
-		}
-		err = add(f)
-		f.Close()
-		if err != nil {
-			return nil, err
-		}
+	f, err := elf.Open(filepath.Join(l.standInDir(verbsLibrary), verbsLibrary))
+	if err != nil {
+		return nil, err
 	}
-	return known, nil
+	defer f.Close()
+	return known, add(f)
 }

@@ -35,10 +35,8 @@ type Change struct{ Name, Value string }
 func (l Libraries) Changes(environ []string, path string, s Settings) []Change {
 	changes := []Change{{"LD_PRELOAD", joinPaths(l.Preload(), lookup(environ, "LD_PRELOAD"), " :", preloadName)}}
 	libraryPath := lookup(environ, "LD_LIBRARY_PATH")
-	for _, name := range rdmaLibraries {
-		if !isInstalled(name, environ, path) {
-			libraryPath = joinPaths(l.standInDir(name), libraryPath, ":;", name+".d")
-		}
+	if !isInstalled(verbsLibrary, environ, path) {
+		libraryPath = joinPaths(l.standInDir(verbsLibrary), libraryPath, ":;", verbsLibrary+".d")
 	}
 	add := func(name, value string) {
 		if value != "" {

@@ -13,7 +13,7 @@ func SetLinkerCache(t *testing.T, file string) {
 var (
 	SourceKey     = sourceKey
 	SecurityOf    = securityOf
-	RDMALibraries = rdmaLibraries
+	RDMALibraries = []string{verbsLibrary, cmLibrary}
 )
 
 // StandInDir returns the directory of a stand-in library.

@@ -13,9 +13,12 @@ const (
 	engineName  = "libsoftrnic-engine.so"
 )
 
-// rdmaLibraries are the libraries of rdma-core with the functions that the preloaded library
-// defines. A stand-in for each is in a directory of its own.
-var rdmaLibraries = []string{"libibverbs.so.1", "librdmacm.so.1"}
+// Libraries of rdma-core. The first one has a stand-in, in a directory of its own. The second one is
+// that of the system, which the preloaded library gives a device.
+const (
+	verbsLibrary = "libibverbs.so.1"
+	cmLibrary    = "librdmacm.so.1"
+)
 
 // Libraries is a directory with the drop-in libraries.
 type Libraries struct{ Dir string }
@@ -41,11 +44,7 @@ func (l Libraries) checkDir() error {
 
 // complete returns an error that names the first missing file.
 func (l Libraries) complete() error {
-	files := []string{l.Preload(), l.Engine()}
-	for _, name := range rdmaLibraries {
-		files = append(files, filepath.Join(l.standInDir(name), name))
-	}
-	for _, file := range files {
+	for _, file := range []string{l.Preload(), l.Engine(), filepath.Join(l.standInDir(verbsLibrary), verbsLibrary)} {
 		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
 			return fmt.Errorf("drop-in libraries: %s: no such file", file)
 		}
