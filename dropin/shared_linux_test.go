@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSharedAddress runs perftest between two processes at one address, and kills a third process
-// of the address in the middle.
+// TestSharedAddress runs perftest between two processes at one address, and kills the first process
+// of the address, which has bound its sockets, when they connect.
 func TestSharedAddress(t *testing.T) {
 	needPrograms(t, "ib_send_bw")
 	environ := []string{"SOFTRNIC_ADDR=127.0.113.7"}
@@ -21,13 +21,13 @@ func TestSharedAddress(t *testing.T) {
 	perftest := func(port string, args ...string) command {
 		return command{args: append([]string{"ib_send_bw", "-x", "0", "-n", "100000", "-p", port}, args...), environ: environ}
 	}
+	first, firstEnd := perftest(other).start(t)
+	waitListening(t, other) // its device is open
 	_, server := perftest(port).start(t)
 	waitListening(t, port)
-	third, thirdEnd := perftest(other).start(t)
-	waitListening(t, other) // its device is open
 	_, client := perftest(port, "127.0.0.1").start(t)
-	require.NoError(t, third.Process.Kill())
-	require.Equal(t, -1, thirdEnd().code)
+	require.NoError(t, first.Process.Kill())
+	require.Equal(t, -1, firstEnd().code)
 	for _, end := range []result{client(), server()} {
 		require.Zero(t, end.code, end)
 		require.Contains(t, end.stdout, "100000", end)
