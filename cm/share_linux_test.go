@@ -111,7 +111,7 @@ func TestSharedAddressInUse(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, other.Close())
 	require.NoError(t, l.Close())
-	l, err = b.m.Listen(7001, cm.ListenOptions{})
+	_, err = b.m.Listen(7001, cm.ListenOptions{})
 	require.NoError(t, err)
 	require.NoError(t, b.m.Close())
 	_, err = a.m.Listen(7001, cm.ListenOptions{})

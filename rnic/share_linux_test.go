@@ -129,7 +129,7 @@ func TestSharedAddressRefused(t *testing.T) {
 	_, err = Open(Options{Addr: alone.dev.Addr()})
 	require.ErrorIs(t, err, syscall.EADDRINUSE)
 
-	alone = newEnd(t, Options{Addr: addr})
+	newEnd(t, Options{Addr: addr})
 	_, err = Open(Options{Addr: addr, Share: true})
 	require.ErrorIs(t, err, syscall.EADDRINUSE)
 }
