@@ -55,19 +55,25 @@ func (p pair) run(t *testing.T) {
 	var client result
 	for range 20 {
 		client = side(p.client, clientAddr).runProgram(t)
-		if client.code == 0 {
+		if client.endedWell() {
 			break
 		}
 	}
-	if p.persistent || client.code != 0 {
+	if p.persistent || !client.endedWell() {
 		require.NoError(t, server.Process.Kill())
 	}
 	end := serverEnd()
-	require.Zero(t, client.code, "client %s\nserver %s", client, end)
+	require.True(t, client.endedWell(), "client %s\nserver %s", client, end)
 	require.Contains(t, client.stdout, p.wants, client)
 	if !p.persistent {
-		require.Zero(t, end.code, end)
+		require.True(t, end.endedWell(), end)
 	}
+}
+
+// endedWell reports whether a program ended with status 0, or as rping does at times after all is done:
+// its main thread closes the event channel, and its other thread, if it begins to read then, exits.
+func (r result) endedWell() bool {
+	return r.code == 0 || r.code == 255 && strings.HasSuffix(strings.TrimSpace(r.stderr), "rdma_get_cm_event: Bad file descriptor")
 }
 
 // TestRDMACMPrograms runs the programs of rdma-core, perftest, libfabric and qperf that connect by
