@@ -27,6 +27,10 @@ func TestOpen(t *testing.T) {
 	require.Equal(t, addr, dev.Addr())
 	require.NotZero(t, dev.Inspect().Now)
 	require.NotZero(t, clocks)
-	require.NotZero(t, randoms)
+	pd, err := dev.AllocPD()
+	require.NoError(t, err)
+	_, err = pd.AllocMW()
+	require.NoError(t, err)
+	require.NotZero(t, randoms, "keys are random")
 	require.Zero(t, rnichook.NextTimer(dev))
 }
