@@ -1,8 +1,8 @@
 # Generates from symbols.txt, for LIBRARY (empty: both) and FORM:
-#   functions   FUNCTION(name) for each row of the engine, included by the assembly and by resolve.c
+#   functions   FUNCTION(name) for each row of the engine and of the preloaded library, included by the assembly and by resolve.c
 #   versions    a linker version script with the names of LIBRARY
 /^#/ || NF != 4 || (LIBRARY != "" && $1 != LIBRARY) { next }
-FORM == "functions" && $4 == "engine" { print "FUNCTION(" $3 ")" }
+FORM == "functions" && $4 ~ /^(engine|preload)$/ { print "FUNCTION(" $3 ")" }
 FORM == "versions" && $2 !~ /PRIVATE/ {
 	if (!($2 in names)) { order[++n] = $2 }
 	names[$2] = names[$2] "\t\t" $3 ";\n"

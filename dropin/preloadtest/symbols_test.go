@@ -94,9 +94,9 @@ func TestExports(t *testing.T) {
 		}
 		verbs := 0
 		for _, r := range readSymbols(t) {
-			require.Equal(t, r.place == "engine", slices.Contains(preload, r.name), r.name)
+			require.Equal(t, r.place != "library", slices.Contains(preload, r.name), r.name)
 			versioned := r.name + "@" + r.version
-			if r.place == "engine" && !strings.Contains(r.version, "PRIVATE") {
+			if r.place != "library" && !strings.Contains(r.version, "PRIVATE") {
 				require.Contains(t, standin[r.library], versioned)
 				verbs++
 			}

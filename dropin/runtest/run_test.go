@@ -161,5 +161,5 @@ func TestEngineFunctions(t *testing.T) {
 			checked++
 		}
 	}
-	require.Greater(t, checked, 60)
+	require.Greater(t, checked, 50)
 }
