@@ -22,6 +22,7 @@ func TestAcknowledgeFirst(t *testing.T) {
 	for i := range uint64(100) {
 		a.recv(t, i, 0, 64)
 		b.recv(t, i, 0, 64)
+		require.NoError(t, b.cq.ReqNotify(false))
 		a.post(t, empty[0])
 		require.Equal(t, verbs.WCRecv, b.poll1(t).Opcode)
 		b.post(t, empty[0])

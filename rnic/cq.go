@@ -14,6 +14,7 @@ import (
 type completionQueue struct {
 	dev     *Device
 	num     uint32
+	byEvent atomic.Bool           // the last completions came with an event of the channel, and no poll was empty since
 	channel *completionChannel    // receives the armed events; nil: Wait does
 	shard   atomic.Pointer[shard] // shard whose socket a waiter reads: that of the first queue pair
 
@@ -100,6 +101,7 @@ func (c *completionQueue) pushCompletion(wc *verbs.WC, solicited bool) bool {
 		if c.channel == nil {
 			c.eventPending.Store(true)
 		} else {
+			c.byEvent.Store(true)
 			c.channel.enqueueEvent(c, true)
 			event = false // the channel wakes its waiter
 		}
@@ -152,6 +154,9 @@ func (c *completionQueue) Poll(wc []verbs.WC) (int, error) {
 			c.dev.pollShard(c.shard.Load(), caller{cq: c})
 		}
 		if c.ready.Load() == 0 {
+			if c.byEvent.Load() {
+				c.byEvent.Store(false)
+			}
 			return 0, c.checkUsable("poll CQ")
 		}
 	}

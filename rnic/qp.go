@@ -175,7 +175,7 @@ func (q *queuePair) postSend(wrs []verbs.SendWR, together bool) (n int, err erro
 	}
 	s.activity.posts++
 	now := q.dev.now()
-	if ch := q.recvCQ.channel; ch != nil && ch.notify != nil {
+	if c := q.recvCQ; c.byEvent.Load() && c.channel.notify != nil {
 		s.acknowledgeFirst(q, now)
 	}
 	if together {
