@@ -31,7 +31,8 @@ type conn struct {
 
 	writeMu  sync.Mutex
 	outgoing map[netip.AddrPort]*outgoing
-	rest     *link.Batch // packets of a batch that go to the socket
+	unringed []int       // groups of the current batch without a ring
+	rest     *link.Batch // their packets, if others have one
 
 	readMu     sync.Mutex
 	incoming   []*incoming
@@ -101,13 +102,17 @@ func (c *conn) Stats() link.Stats {
 func (c *conn) WriteBatch(b *link.Batch) error {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
-	ringed, sealed := 0, false
+	if c.closed.Load() {
+		return c.Conn.WriteBatch(b)
+	}
+	c.unringed = c.unringed[:0]
+	sealed := false
 	for i := range b.Groups() {
 		o := c.findRing(b.Path(i).Dst)
 		if o == nil {
+			c.unringed = append(c.unringed, i)
 			continue
 		}
-		ringed++
 		if !sealed {
 			b.Seal(c.local, true)
 			sealed = true
@@ -115,25 +120,24 @@ func (c *conn) WriteBatch(b *link.Batch) error {
 		c.writeGroup(o, b, i)
 	}
 	switch {
-	case ringed == 0:
+	case !sealed:
 		return c.Conn.WriteBatch(b)
-	case ringed == b.Groups() && !c.closed.Load():
+	case len(c.unringed) == 0:
 		return nil
 	}
 	return c.writeRest(b)
 }
 
-// writeRest sends the groups that have no ring.
+// writeRest sends the groups of c.unringed through the socket.
 func (c *conn) writeRest(b *link.Batch) error {
 	if c.rest == nil {
 		c.rest = link.NewBatch(b.Cap())
 	}
 	c.rest.Reset()
-	for i := range b.Groups() {
-		if path, buf, seg := b.Group(i); c.findRing(path.Dst) == nil {
-			for ; len(buf) > 0; buf = buf[min(seg, len(buf)):] {
-				c.rest.Append(path, buf[:min(seg, len(buf))])
-			}
+	for _, i := range c.unringed {
+		path, buf, seg := b.Group(i)
+		for ; len(buf) > 0; buf = buf[min(seg, len(buf)):] {
+			c.rest.Append(path, buf[:min(seg, len(buf))])
 		}
 	}
 	err := c.Conn.WriteBatch(c.rest)

@@ -160,6 +160,16 @@ func TestPeerCloses(t *testing.T) {
 	require.Equal(t, uint64(1), link.StatsOf(a.Conn).SentPackets, "the ring is gone")
 }
 
+// TestWriteClosed makes no ring once the link is closed.
+func TestWriteClosed(t *testing.T) {
+	a, b := openLink(t), openLink(t)
+	require.NoError(t, a.Close())
+	batch := link.NewBatch(4096)
+	clear(batch.Next(&wire.Path{Dst: b.local}, 64))
+	require.ErrorIs(t, a.WriteBatch(batch), net.ErrClosed)
+	require.Empty(t, b.incoming)
+}
+
 // TestFullRing loses the packets for which nobody makes room, and delivers the others.
 func TestFullRing(t *testing.T) {
 	a, b := openLink(t), openLink(t)
