@@ -1,6 +1,7 @@
 package onesided
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -54,7 +55,10 @@ func (w *Window) fenceBarrier() error {
 			}
 			return ok
 		}
-		if err := w.waitUntil("the barrier of Fence or Free", come, nil, (w.comm.Rank-1<<round+n)%n); err != nil {
+		// The rank that signals may leave the barrier and the job before this one looks.
+		x := &syncWait{w: w, callName: "the barrier of Fence or Free", condition: come, conditionWins: true,
+			suspects: []int{(w.comm.Rank - 1<<round + n) % n}}
+		if err := errors.Join(w.eng.Wait(context.Background(), x), x.err); err != nil {
 			return err
 		}
 	}

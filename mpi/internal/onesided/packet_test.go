@@ -148,3 +148,15 @@ func TestTooManyMessages(t *testing.T) {
 	require.ErrorContains(t, err, "messages at a time")
 	require.Equal(t, maxReplies+1, told)
 }
+
+// TestBarrierOfLostRank checks that a barrier completes when the rank that has signalled leaves the
+// job at once, as the first rank to return from Free may.
+func TestBarrierOfLostRank(t *testing.T) {
+	w := newWindow(t, newTable(t), 2, Memory{Bytes: make([]byte, 8), Kind: datatype.Byte, Unit: 1})
+	w.barrierSignals = make([]int, 1) // a round, whose signal goes to the rank itself
+	w.eng.Do(func(*protocol.Core) { w.broken = protocol.ErrLost })
+	require.NoError(t, w.fenceBarrier())
+	require.Equal(t, []int{0}, w.barrierSignals)
+	never := func() bool { return false }
+	require.ErrorIs(t, w.waitUntil("a signal", never, nil, 0), protocol.ErrLost)
+}

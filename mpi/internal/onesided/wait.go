@@ -21,6 +21,7 @@ type syncWait struct {
 	isPending     func(int) bool // reports whether a suspect is waited for now; nil is always
 	any           bool           // one of the suspects is enough
 	pollRound     *uint64        // of a call that does not wait, for engine.PollStats.FirstInRound
+	conditionWins bool           // the loss of a rank does not undo a condition that holds
 	err           error
 	checks        int  // number of calls of probeWaits
 	listed        bool // in Window.waits
@@ -33,11 +34,15 @@ func (x *syncWait) Ready() bool {
 	if x.done {
 		return true
 	}
+	if x.conditionWins && x.condition() {
+		x.done = true
+		return true
+	}
 	if x.w.broken != nil {
 		x.done, x.err = true, x.w.broken
 		return true
 	}
-	if x.done = x.condition(); !x.done && !x.listed {
+	if x.done = !x.conditionWins && x.condition(); !x.done && !x.listed {
 		x.listed = true
 		x.w.waits = append(x.w.waits, x)
 	}
