@@ -1,9 +1,9 @@
 #!/bin/sh
 # Builds the drop-in libraries into a directory:
 #
-#   libsoftrnic-preload.so                      for LD_PRELOAD: names of libibverbs and librdmacm, loads the engine on use
+#   libsoftrnic-preload.so                      for LD_PRELOAD: names of libibverbs, loads the engine on use
 #   libsoftrnic-engine.so                       the adapter and the functions
-#   standin/LIBRARY.d/LIBRARY                   libibverbs.so.1 and librdmacm.so.1, for LD_LIBRARY_PATH without rdma-core
+#   standin/libibverbs.so.1.d/libibverbs.so.1   for LD_LIBRARY_PATH without rdma-core
 #
 # usage: build.sh DIR [preload|engine]
 # environment: CC (gcc), GO (go)
@@ -43,19 +43,14 @@ link_library() {
 }
 
 build_preload() {
-  mkdir -p "$work/all"
-  awk -v FORM=functions -f preload/generate.awk preload/symbols.txt >"$work/all/symbols.inc"
-  link_library "$out/libsoftrnic-preload.so" -I "$work/all" -Wl,-soname,libsoftrnic-preload.so \
+  awk -v FORM=functions -f preload/generate.awk preload/symbols.txt >"$work/symbols.inc"
+  awk -v FORM=versions -f preload/generate.awk preload/symbols.txt >"$work/versions"
+  link_library "$out/libsoftrnic-preload.so" -I "$work" -Wl,-soname,libsoftrnic-preload.so \
     preload/resolve.c preload/redirect.c preload/paths.c preload/glob.c preload/dlopen.c preload/channel.c \
     preload/signals.c preload/trampoline_$arch.S
-  for library in libibverbs.so.1 librdmacm.so.1; do
-    mkdir -p "$work/$library" "$out/standin/$library.d"
-    awk -v FORM=functions -v LIBRARY=$library -f preload/generate.awk preload/symbols.txt >"$work/$library/symbols.inc"
-    awk -v FORM=versions -v LIBRARY=$library -f preload/generate.awk preload/symbols.txt >"$work/$library/versions"
-    link_library "$out/standin/$library.d/$library" -I "$work/$library" -DSTANDIN=1 -Wl,-soname,$library \
-      -Wl,--version-script="$work/$library/versions" \
-      preload/resolve.c preload/strings.c preload/trampoline_$arch.S
-  done
+  mkdir -p "$out/standin/libibverbs.so.1.d"
+  link_library "$out/standin/libibverbs.so.1.d/libibverbs.so.1" -I "$work" -DSTANDIN=1 -Wl,-soname,libibverbs.so.1 \
+    -Wl,--version-script="$work/versions" preload/resolve.c preload/strings.c preload/trampoline_$arch.S
 }
 
 build_engine() {

@@ -15,7 +15,7 @@ typedef void *(*dlopen_function)(const char *file, int flags);
 
 static dlopen_function next_dlopen;
 
-/* Stand-in libraries load the engine as well, by the function dlopen here. */
+/* The stand-in library loads the engine as well, by the function dlopen here. */
 static int _Atomic engine_asked;
 
 int softrnic_has_engine(void) { return atomic_load(&engine_asked); }

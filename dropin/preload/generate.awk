@@ -1,16 +1,13 @@
-# Generates from symbols.txt, for LIBRARY (empty: both) and FORM:
+# Generates from symbols.txt, for FORM:
 #   functions   FUNCTION(name) for each row of the engine and of the preloaded library, included by the assembly and by resolve.c
-#   versions    a linker version script with the names of LIBRARY
-/^#/ || NF != 4 || (LIBRARY != "" && $1 != LIBRARY) { next }
-FORM == "functions" && $4 ~ /^(engine|preload)$/ { print "FUNCTION(" $3 ")" }
-FORM == "versions" && $2 !~ /PRIVATE/ {
-	if (!($2 in names)) { order[++n] = $2 }
-	names[$2] = names[$2] "\t\t" $3 ";\n"
-}
+#   versions    a linker version script of libibverbs.so.1
+/^#/ || NF != 3 { next }
+FORM == "functions" && $3 ~ /^(engine|preload)$/ { print "FUNCTION(" $2 ")" }
+FORM == "versions" && $1 !~ /PRIVATE/ { names[$1] = names[$1] "\t\t" $2 ";\n" }
 END {
 	if (FORM != "versions") { exit }
-	prefix = LIBRARY ~ /ibverbs/ ? "IBVERBS_1." : "RDMACM_1."
-	last = LIBRARY ~ /ibverbs/ ? 14 : 3
+	prefix = "IBVERBS_1."
+	last = 14
 	for (i = 0; i <= last; i++) { # versions without a name of ours are there as well, as in the original
 		print prefix i " {"
 		if (names[prefix i] != "") { printf "\tglobal:\n%s", names[prefix i] }

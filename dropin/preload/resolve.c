@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #ifndef STANDIN
-#define STANDIN 0 /* 1 in the stand-in libraries */
+#define STANDIN 0 /* 1 in the stand-in library */
 #endif
 
 #define PREFIX "softrnic_"
@@ -127,7 +127,7 @@ static void *own_function(const char *name)
 }
 
 /* next_function returns the function of an installed library, or NULL. A library that a plugin of the program needs is
- * not in the program's search order. A stand-in library is there because none is installed. */
+ * not in the program's search order. The stand-in library is there because none is installed. */
 static void *next_function(const char *name)
 {
 #if STANDIN

@@ -1,7 +1,6 @@
-/* Functions of the stand-in libraries that need no device: texts of enumerations, and rates. Texts and values are those
- * of the manual pages ibv_event_type_str(3), ibv_rate_to_mbps(3) and rdma_event_str(3), as rdma-core prints them. The
- * numbers are those of <infiniband/verbs.h> and <rdma/rdma_cma.h>, which this file does not include: it is built on
- * machines without them. */
+/* Functions of the stand-in library that need no device: texts of enumerations, and rates. Texts and values are those
+ * of the manual pages ibv_event_type_str(3) and ibv_rate_to_mbps(3), as rdma-core prints them. The numbers are those of
+ * <infiniband/verbs.h>, which this file does not include: it is built on machines without it. */
 #include "preload.h"
 
 #include <stddef.h>
@@ -16,7 +15,7 @@ static const char *find_text(const char *const *texts, int count, int value, con
 
 /* Without these prototypes the compiler warns of functions that no header declares. */
 const char *ibv_wc_status_str(int value), *ibv_event_type_str(int value), *ibv_node_type_str(int value);
-const char *ibv_port_state_str(int value), *rdma_event_str(int value), *ibv_get_sysfs_path(void);
+const char *ibv_port_state_str(int value), *ibv_get_sysfs_path(void);
 int ibv_rate_to_mult(int rate), mult_to_ibv_rate(int multiple), ibv_rate_to_mbps(int rate), mbps_to_ibv_rate(int mbps);
 void ibv_register_driver(const char *name, void *init);
 
@@ -103,29 +102,6 @@ PUBLIC const char *ibv_port_state_str(int value)
 		[5] = "active defer",
 	};
 	return find_text(texts, COUNT(texts), value, "unknown");
-}
-
-PUBLIC const char *rdma_event_str(int value)
-{
-	static const char *const texts[] = {
-		[0] = "RDMA_CM_EVENT_ADDR_RESOLVED",
-		[1] = "RDMA_CM_EVENT_ADDR_ERROR",
-		[2] = "RDMA_CM_EVENT_ROUTE_RESOLVED",
-		[3] = "RDMA_CM_EVENT_ROUTE_ERROR",
-		[4] = "RDMA_CM_EVENT_CONNECT_REQUEST",
-		[5] = "RDMA_CM_EVENT_CONNECT_RESPONSE",
-		[6] = "RDMA_CM_EVENT_CONNECT_ERROR",
-		[7] = "RDMA_CM_EVENT_UNREACHABLE",
-		[8] = "RDMA_CM_EVENT_REJECTED",
-		[9] = "RDMA_CM_EVENT_ESTABLISHED",
-		[10] = "RDMA_CM_EVENT_DISCONNECTED",
-		[11] = "RDMA_CM_EVENT_DEVICE_REMOVAL",
-		[12] = "RDMA_CM_EVENT_MULTICAST_JOIN",
-		[13] = "RDMA_CM_EVENT_MULTICAST_ERROR",
-		[14] = "RDMA_CM_EVENT_ADDR_CHANGE",
-		[15] = "RDMA_CM_EVENT_TIMEWAIT_EXIT",
-	};
-	return find_text(texts, COUNT(texts), value, "UNKNOWN EVENT");
 }
 
 /* The rates of enum ibv_rate: multiple of 2.5 Gbit/s, or -1 if there is none, and Mbit/s. */

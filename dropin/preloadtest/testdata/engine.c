@@ -9,21 +9,21 @@
 #define API(name) softrnic_##name
 
 /* Six integers, the last two of which show that r8 and r9 survive the resolution. */
-int64_t API(riomap)(int socket, void *buffer, size_t length, int protection, int flags, int64_t offset)
+int64_t API(ibv_reg_mr)(int pd, void *buffer, size_t length, int protection, int flags, int64_t offset)
 {
-	return socket + 10 * (intptr_t)buffer + 100 * length + 1000 * protection + 10000 * flags + 100000 * offset;
+	return pd + 10 * (intptr_t)buffer + 100 * length + 1000 * protection + 10000 * flags + 100000 * offset;
 }
 
 /* Ten doubles behind two integers: eight in registers, two on the stack. */
-int API(rfcntl)(int socket, int command, ...)
+int API(ibv_resize_cq)(int cq, int entries, ...)
 {
 	va_list list;
-	va_start(list, command);
+	va_start(list, entries);
 	double sum = 0;
 	for (int i = 1; i <= 10; i++)
 		sum = 3 * sum + va_arg(list, double);
 	va_end(list);
-	return socket + command + (int)sum;
+	return cq + entries + (int)sum;
 }
 
 /* A pointer that is not one, to compare. */
