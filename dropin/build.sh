@@ -46,7 +46,7 @@ build_preload() {
   awk -v FORM=functions -f preload/generate.awk preload/symbols.txt >"$work/symbols.inc"
   awk -v FORM=versions -f preload/generate.awk preload/symbols.txt >"$work/versions"
   link_library "$out/libsoftrnic-preload.so" -I "$work" -Wl,-soname,libsoftrnic-preload.so \
-    preload/resolve.c preload/redirect.c preload/paths.c preload/glob.c preload/dlopen.c preload/channel.c \
+    preload/resolve.c preload/redirect.c preload/paths.c preload/glob.c preload/ftw.c preload/dlopen.c preload/channel.c \
     preload/signals.c preload/trampoline_$arch.S
   mkdir -p "$out/standin/libibverbs.so.1.d"
   link_library "$out/standin/libibverbs.so.1.d/libibverbs.so.1" -I "$work" -DSTANDIN=1 -Wl,-soname,libibverbs.so.1 \

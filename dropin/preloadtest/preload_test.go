@@ -190,6 +190,15 @@ func newTree(t *testing.T) string {
 	return root
 }
 
+// walks returns the lines of walks through a directory with one file.
+func walks(dir, file string) string {
+	base := filepath.Base(dir)
+	d, f, inner := dir+" "+base+" 0 0\n", dir+"/"+file+" "+file+" 1 1\n", "ftw64 "+dir+" 0\nftw64 "+dir+"/"+file+" 1\nftw64 7\n"
+	return "nftw " + d + "nftw " + f + "nftw yes\n" +
+		"nftw64 " + f + "nftw64 " + d + "nftw64 yes\n" +
+		"ftw " + dir + " 0\n" + inner + "ftw " + dir + "/" + file + " 1\nftw yes\n"
+}
+
 // lines returns the lines that every name prints with text.
 func lines(names, text string) string {
 	var b strings.Builder
@@ -228,6 +237,8 @@ func TestPaths(t *testing.T) {
 			{"glob", "/sys/class/infiniband/*/ports/1/gids/[0-9]", matches("/sys/class/infiniband/softrnic0/ports/1/gids/0", "")},
 			{"glob", "/sys/class/infiniband/softrnic?", matches("/sys/class/infiniband/softrnic0", "/")},
 			{"glob", "/dev/infiniband/uverbs*", matches("/dev/infiniband/uverbs0", "")},
+			{"walk", "/sys/class/infiniband/softrnic0/ports/1/gids", walks("/sys/class/infiniband/softrnic0/ports/1/gids", "0")},
+			{"walk", "/sys/class/infiniband/softrnic0/ports/1/gids//", walks("/sys/class/infiniband/softrnic0/ports/1/gids", "0")},
 			{"directory", "/dev/infiniband", "opendir yes\n" + lines("opendir scandir scandir64", "uverbs0")},
 		} {
 			stdout, stderr, err := l.run(t, environ, "paths", c.kind, c.path)

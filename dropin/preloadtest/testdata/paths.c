@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,41 @@ static void print_matches(const char *pattern)
 	globfree64(&g64);
 }
 
+/* print_visit prints a path of a walk, its last name and its level. */
+static int print_visit(const char *path, const struct stat *s, int kind, struct FTW *f)
+{
+	printf("nftw %s %s %d %d\n", path, path + f->base, f->level, kind == FTW_F && S_ISREG(s->st_mode));
+	return 0;
+}
+
+static int print_visit64(const char *path, const struct stat64 *s, int kind, struct FTW *f)
+{
+	printf("nftw64 %s %s %d %d\n", path, path + f->base, f->level, kind == FTW_F && S_ISREG(s->st_mode));
+	return 0;
+}
+
+static int print_inner64(const char *path, const struct stat64 *s, int kind)
+{
+	printf("ftw64 %s %d\n", path, kind == FTW_F && S_ISREG(s->st_mode));
+	return kind == FTW_F ? 7 : 0;
+}
+
+/* print_outer walks a second time within the first walk. */
+static int print_outer(const char *path, const struct stat *s, int kind)
+{
+	printf("ftw %s %d\n", path, kind == FTW_F && S_ISREG(s->st_mode));
+	if (kind == FTW_D)
+		printf("ftw64 %d\n", ftw64(path, print_inner64, 4));
+	return 0;
+}
+
+static void print_walk(const char *path)
+{
+	print("nftw", nftw(path, print_visit, 4, 0) == 0);
+	print("nftw64", nftw64(path, print_visit64, 4, FTW_DEPTH) == 0);
+	print("ftw", ftw(path, print_outer, 4) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 3)
@@ -151,6 +187,8 @@ int main(int argc, char **argv)
 		print_relative(argv[2]);
 	else if (strcmp(argv[1], "glob") == 0)
 		print_matches(argv[2]);
+	else if (strcmp(argv[1], "walk") == 0)
+		print_walk(argv[2]);
 	else if (strcmp(argv[1], "create") == 0) /* the mode of a new file arrives */
 		print_open("open", open(argv[2], O_RDWR | O_CREAT | O_EXCL, 0640));
 	return 0;
