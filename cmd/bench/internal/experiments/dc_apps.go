@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/dcbench"
@@ -37,7 +38,7 @@ func init() {
 			Layer:  bench.LayerDomain,
 			Claims: dcClaims(a.name, a.limit, a.nodes),
 			Axes:   []bench.Axis{{Name: "data-set size", Unit: measure.Bytes}},
-			Params: dcParams(),
+			Params: dcParams(a.nodes),
 			Run:    runFunc(func(ctx context.Context, r *run) error { return runApplication(ctx, r, a.app) }),
 		})
 	}
@@ -115,37 +116,47 @@ func dcClaims(name string, most float64, nodes int) []bench.Statement {
 	}
 }
 
-// dcParams returns the parameters of both applications. The defaults are the paper's, except
-// for the sizes and the processes: the paper uses up to 1 GB on 12 or 13 nodes, which are
-// processes=13 sizes=64MiB,256MiB,1GiB.
-func dcParams() []bench.Param {
+// dcParams returns the parameters of an application. The paper uses up to 1 GB on nodes nodes,
+// which are processes here. With small sets in two processes, all of them find a processor.
+func dcParams(nodes int) []bench.Param {
 	return []bench.Param{
 		{Name: "sizes", Kind: bench.Ints, Default: "2MiB,4MiB,8MiB,16MiB", Quick: "4MiB", Min: 16 << 10, Doc: "bytes of the data set; a size for which this machine has too little memory is left out"},
 		{Name: "unit", Kind: bench.Int, Default: "1KiB", Min: 128, Max: 1 << 20, OfClaim: true, Doc: "maximum bytes of a unit"},
 		{Name: "processes", Kind: bench.Int, Default: "2", Min: 2, Max: 13, Doc: "number of processes; neighbouring filters run in different ones"},
+		{Name: "paper-sizes", Kind: bench.Ints, Default: "64MiB,1GiB", Quick: "4MiB", Min: 16 << 10, Doc: "bytes of the data set in the paper's number of processes"},
+		{Name: "paper-processes", Kind: bench.Int, Default: strconv.Itoa(nodes), Min: 2, Max: 13, Doc: "number of processes, that of the paper's nodes"},
 		{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, OfClaim: true, Doc: "of SDP"},
 		{Name: "bytes", Kind: bench.Int, Default: "8KiB", Min: 64, OfClaim: true, Doc: "of a buffer"},
 		{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating runs at each point"},
 	}
 }
 
-// runApplication measures run times over the size of the data set.
+// runApplication measures run times over the size of the data set, in a few processes and in those
+// of the paper.
 func runApplication(ctx context.Context, r *run, app dcbench.App) error {
-	sizes := r.Ints("sizes")
-	r.Plan(1 + 2*len(sizes))
+	small, large := r.Ints("sizes"), r.Ints("paper-sizes")
+	r.Plan(2 + 2*(len(small)+len(large)))
+	if err := runClusters(ctx, r, app, r.Int("processes"), small); err != nil {
+		return err
+	}
+	return runClusters(ctx, r, app, r.Int("paper-processes"), large)
+}
+
+// runClusters measures run times in a number of processes over the size of the data set.
+func runClusters(ctx context.Context, r *run, app dcbench.App, processes int, sizes []int) error {
 	dir, err := dcbench.TempDir()
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r.Step("starting processes")
-	all, err := openClusters(ctx, r)
+	r.Step("starting %d processes", processes)
+	all, err := openClusters(ctx, r, processes)
 	defer all.close()
 	if err != nil {
 		return err
 	}
 	for _, size := range sizes {
-		r.Step("a data set of %s", formatBytes(size))
+		r.Step("a data set of %s in %d processes", formatBytes(size), processes)
 		data, err := dcbench.NewDataSet(dir, app, int64(size), r.Int("unit"))
 		if errors.Is(err, dcbench.ErrNoRoom) {
 			all.emitAbsent(r, size, err)
@@ -154,8 +165,8 @@ func runApplication(ctx context.Context, r *run, app dcbench.App) error {
 		if err != nil {
 			return err
 		}
-		r.Step("runs with %s", formatBytes(size))
-		if err := all.measureRuns(ctx, r, data, size); err != nil {
+		r.Step("runs with %s in %d processes", formatBytes(size), processes)
+		if err := all.measureRuns(ctx, r, data, size, processes); err != nil {
 			return err
 		}
 		if err := data.Remove(); err != nil {
@@ -182,9 +193,9 @@ type cluster struct {
 
 // openClusters opens TCP, without and with a buffered writer, and the three flow control modes. The
 // caller must close them, also after an error.
-func openClusters(ctx context.Context, r *run) (all clusters, err error) {
+func openClusters(ctx context.Context, r *run, processes int) (all clusters, err error) {
 	for _, over := range dcbench.Transports() {
-		c, err := dcbench.Open(ctx, dcbench.Config{Transport: over, Processes: r.Int("processes"), Buffers: r.Int("buffers"), BufferBytes: r.Int("bytes")})
+		c, err := dcbench.Open(ctx, dcbench.Config{Transport: over, Processes: processes, Buffers: r.Int("buffers"), BufferBytes: r.Int("bytes")})
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", over, err)
 		}
@@ -200,7 +211,7 @@ func (all clusters) close() {
 }
 
 // measureRuns runs all clusters alternately on a data set.
-func (all clusters) measureRuns(ctx context.Context, r *run, data *dcbench.DataSet, size int) error {
+func (all clusters) measureRuns(ctx context.Context, r *run, data *dcbench.DataSet, size, processes int) error {
 	var set seriesSet
 	packed := make([][]float64, len(all))    // units per message, by round; none with TCP
 	processor := make([][]float64, len(all)) // processor time in ms, by round
@@ -218,7 +229,6 @@ func (all clusters) measureRuns(ctx context.Context, r *run, data *dcbench.DataS
 			}
 		}))
 	}
-	processes := r.Int("processes")
 	if _, err := r.measurePoint(ctx, &set, atSize(size, inProcesses(measure.Milliseconds, processes))); err != nil {
 		return err
 	}

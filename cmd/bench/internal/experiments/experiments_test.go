@@ -386,17 +386,21 @@ func TestExperiments(t *testing.T) {
 		{
 			name: "dc-microscope",
 			long: true,
-			set:  bench.Settings{"sizes": "100000,256KiB", "rounds": "2"},
+			set:  bench.Settings{"sizes": "100000,256KiB", "rounds": "2", "paper-sizes": "100000", "paper-processes": "3"},
 			units: map[string][]string{
-				measure.Milliseconds: {"tcp", "tcp-bufio", "sdp-nic", "sdp-rdma", "sdp-credit"},
-				unitsPerMessage:      {"sdp-nic", "sdp-rdma", "sdp-credit"},
+				measure.Milliseconds:                 {"tcp", "tcp-bufio", "sdp-nic", "sdp-rdma", "sdp-credit"},
+				unitsPerMessage:                      {"sdp-nic", "sdp-rdma", "sdp-credit"},
+				inProcesses(measure.Milliseconds, 3): {"tcp", "tcp-bufio", "sdp-nic", "sdp-rdma", "sdp-credit"},
+				inProcesses(unitsPerMessage, 3):      {"sdp-nic", "sdp-rdma", "sdp-credit"},
 			},
 		},
 		{
 			name: "dc-isosurface",
 			long: true,
-			set:  bench.Settings{"sizes": "100000", "rounds": "2", "processes": "12"},
+			set:  bench.Settings{"sizes": "100000", "rounds": "2", "paper-sizes": "100000"},
 			units: map[string][]string{
+				measure.Milliseconds:                  {"tcp", "tcp-bufio", "sdp-nic", "sdp-rdma", "sdp-credit"},
+				unitsPerMessage:                       {"sdp-nic", "sdp-rdma", "sdp-credit"},
 				inProcesses(measure.Milliseconds, 12): {"tcp", "tcp-bufio", "sdp-nic", "sdp-rdma", "sdp-credit"},
 				inProcesses(unitsPerMessage, 12):      {"sdp-nic", "sdp-rdma", "sdp-credit"},
 			},
