@@ -36,12 +36,28 @@ func (k requestKind) String() string { return [...]string{"send", "receive", "fr
 type requestDone Request
 
 // Ready implements progress.Waitable.
-func (r *requestDone) Ready() bool { return r.done || r.ch.p.closed }
+func (r *requestDone) Ready() bool { return (*Request)(r).isSettled() || r.ch.p.closed }
+
+// isSettled reports whether the request is complete, and needs no further call of this rank: a message is
+// with the adapter, and the EOF of a Free has arrived. Before that, an operation may wait for room in a send
+// queue, for a connection or for a directory entry, and only calls of this rank would post it.
+func (r *Request) isSettled() bool {
+	switch {
+	case !r.done || r.err != nil || r.ch.err != nil:
+		return r.done
+	case r.kind == sendKind:
+		return !r.ch.hasUnposted()
+	case r.kind == freeKind:
+		return r.ch.outstanding == 0
+	}
+	return true
+}
 
 // Wait blocks until the request is complete (acp_wait_ch). A send is complete when its buffer may be reused.
 // A receive is complete when its message has arrived; Wait returns its length, or the length of the buffer if
-// that is smaller. The Free of a sender is complete when EOF has been sent, that of a receiver when EOF has
-// been received.
+// that is smaller. The Free of a sender is complete when its messages and EOF have arrived at the receiver's
+// adapter, that of a receiver when EOF has been received. After sends and Free the rank need not call anything
+// else for the messages to arrive.
 func (r *Request) Wait(ctx context.Context) (n int, err error) {
 	if r == nil || r.ch.isNull() {
 		return 0, (*Process)(nil).newError("wait", "for a request", ErrNull)
@@ -64,10 +80,10 @@ func (r *Request) Test() bool {
 	p := r.ch.p
 	p.mu.Lock()
 	defer p.unlockAndNotify()
-	if !r.done {
+	if !r.isSettled() {
 		p.pollProgress()
 	}
-	return r.done
+	return r.isSettled()
 }
 
 // result returns the result of a complete request, or ErrClosed for an incomplete one.

@@ -147,6 +147,20 @@ func (a *access) setMessage(r *Request, off, n int) {
 	r.sendMem.outstanding++
 }
 
+// hasUnposted reports whether operations on the receiver wait for this rank's progress before the adapter has
+// them.
+func (ch *Channel) hasUnposted() bool {
+	r := ch.p.peers[ch.peer]
+	if r == nil || r.lostErr != nil {
+		return false
+	}
+	if !r.connected {
+		return r.pending.first != nil
+	}
+	e := r.entries[uint16(ch.remote.Region())]
+	return e != nil && !e.valid && e.pending.first != nil || ch.p.net.HasUnposted(int(ch.peer))
+}
+
 // newHeaderPut returns a put of the header of a message.
 func (ch *Channel) newHeaderPut(to protocol.GA, length uint64, owner accessOwner) *access {
 	a := ch.p.newWordPut(to, 0, owner)
@@ -222,8 +236,8 @@ func (ch *Channel) putTail() {
 	ch.p.startAccess(a)
 }
 
-// putEOF sends EOF. The Free is complete then; the memory is released when the receiver has reported that it
-// writes no more.
+// putEOF sends EOF. The Free is complete when it has arrived; the memory is released when the receiver has
+// reported that it writes no more.
 func (ch *Channel) putEOF() bool {
 	g, ok := ch.send.NextEOF()
 	if !ok {

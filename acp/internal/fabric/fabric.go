@@ -28,6 +28,10 @@ type Net interface {
 	// Flush sends the operations that were held back.
 	Flush()
 
+	// HasUnposted reports whether operations on a rank wait for a Poll, for example for room in the send queue.
+	// A Net that makes progress by itself has none.
+	HasUnposted(rank int) bool
+
 	// ReserveSignals prepares for n more signals in flight, ReleaseSignals for n fewer.
 	ReserveSignals(n int) error
 	ReleaseSignals(n int)

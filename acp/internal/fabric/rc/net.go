@@ -149,6 +149,12 @@ func (n *Net) Flush() {
 	n.dirty = n.dirty[:0]
 }
 
+// HasUnposted implements fabric.Net.
+func (n *Net) HasUnposted(rank int) bool {
+	l := n.links[rank]
+	return l != nil && l.pending.Len() > 0
+}
+
 // Poll implements fabric.Net.
 func (n *Net) Poll() bool {
 	retired, drained := n.incoming.retiredCount(), !n.completions.Pending()

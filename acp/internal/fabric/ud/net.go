@@ -266,6 +266,10 @@ func (n *Net) Block(ctx context.Context) error {
 	return err
 }
 
+// HasUnposted implements fabric.Net. Operations queue, but the progress goroutine of a rank over UD starts
+// them.
+func (n *Net) HasUnposted(int) bool { return false }
+
 // Stats implements fabric.Net.
 func (n *Net) Stats() fabric.Stats {
 	connected := uint64(0)
