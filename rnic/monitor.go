@@ -46,7 +46,7 @@ func (s *shard) runMonitor() {
 		if m.sleepUnlessRequested() {
 			m.sleepBeforeService()
 		}
-		if s.flushDeferred() {
+		if s.flushForgotten() {
 			m.nextSleep = minMonitorSleep
 		}
 	}
@@ -89,6 +89,7 @@ func (m *monitorLoop) checkPolls() (polls uint64, stopped bool) {
 func (m *monitorLoop) runService() {
 	s := m.s
 	s.serviceRequested.Store(false) // the service does it now
+	s.flushForgotten()
 	began := s.dev.now()
 	s.serviceStart <- struct{}{} // passes the token
 	<-s.serviceStopped

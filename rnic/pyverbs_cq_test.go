@@ -37,10 +37,13 @@ func TestResizeCQ(t *testing.T) {
 	require.NoError(t, c.Resize(7))
 	require.Equal(t, 7, c.Depth())
 	ah := e.handle(t, e.dev)
+	var wrs []verbs.SendWR // in one list, so that all are sent at once
 	for i := range uint64(6) {
-		e.post(t, verbs.SendWR{WRID: i, Opcode: verbs.WRSend, AH: ah, RemoteQPN: 0xabcdef, RemoteQKey: qkey})
+		wrs = append(wrs, verbs.SendWR{WRID: i, Opcode: verbs.WRSend, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: 0xabcdef, RemoteQKey: qkey})
 	}
-	err := c.Resize(1)
+	_, err := e.qp.PostSend(wrs)
+	require.NoError(t, err)
+	err = c.Resize(1)
 	require.ErrorIs(t, err, verbs.ErrInvalid)
 	require.ErrorContains(t, err, "6 completions are waiting; poll them first")
 	require.Equal(t, 7, c.Depth())

@@ -151,7 +151,7 @@ func (q *queuePair) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 
 // PostSend implements verbs.QP. Packets that fit the window leave before it
 // returns, in one system call with the pending acknowledgements; in the middle
-// of a stream they may be held back to be coalesced.
+// of a stream, or in a run of posts without a poll, they may be held back to be coalesced.
 func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) { return q.postSend(wrs, false) }
 
 // postSend posts requests: all or none of them, or those before the first that is refused.
@@ -187,7 +187,7 @@ func (q *queuePair) postSend(wrs []verbs.SendWR, together bool) (n int, err erro
 		err = handleErr
 	}
 	s.drainQP(q, now)
-	if s.corkStream(q) || s.leaveToLeader() {
+	if s.corkStream(q) || s.corkBurst(q, now) || s.leaveToLeader() {
 		s.unlock()
 		return n, err
 	}

@@ -50,6 +50,7 @@ type sendState struct {
 
 	timersDeferredSince reliability.Time // when due timers were first deferred until the socket is empty, or 0
 
+	burst           burst
 	packetsSinceAck int       // packets handled since acknowledgements were last sent
 	ackDeferred     bool      // acknowledgements are due, but the application is about to reply
 	icm             *icmCache // model of an adapter's cache of queue pair contexts, nil if Options.ICM is off
