@@ -37,6 +37,7 @@ type completionRing struct {
 	depth   int
 	pushed  uint64 // completions ever pushed
 	overrun bool
+	timed   bool // completions have a time
 }
 
 // CreateCQ implements verbs.Device. Memory grows with the number of queued
@@ -93,6 +94,9 @@ func (c *completionQueue) pushCompletion(wc *verbs.WC, solicited bool) bool {
 		return false
 	}
 	*slot = *wc
+	if c.timed {
+		slot.Time = c.dev.clock()
+	}
 	c.pushed++
 	c.ready.Store(int32(c.queued.Len()))
 	event := c.armed == armedAny || c.armed == armedSolicited && solicited
@@ -219,6 +223,13 @@ func (c *completionQueue) Resize(depth int) error {
 	c.depth = depth
 	c.queued.Resize(min(max(c.queued.Len(), 16), depth))
 	return nil
+}
+
+// RecordTimes implements verbs.CQ.
+func (c *completionQueue) RecordTimes(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timed = on
 }
 
 // Depth implements verbs.CQ.

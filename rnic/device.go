@@ -201,6 +201,9 @@ func mtuOfBytes(bytes int) verbs.MTU {
 // now returns the time on the device's clock.
 func (d *Device) now() reliability.Time { return reliability.Time(d.clock()) }
 
+// QueryClock implements verbs.Device. It works on a closed device as well.
+func (d *Device) QueryClock() int64 { return d.clock() }
+
 // random returns a number from the device's random source.
 func (d *Device) random() uint32 {
 	d.randLock.Lock()

@@ -20,6 +20,11 @@ type Device interface {
 	// QueryGID returns one entry of a port's GID table (ibv_query_gid_ex).
 	QueryGID(port, index int) (GIDEntry, error)
 
+	// QueryClock reads the device's clock, which has an arbitrary zero and never
+	// goes back, in nanoseconds (raw_clock of ibv_query_rt_values_ex). A
+	// completion happened QueryClock() - WC.Time nanoseconds ago.
+	QueryClock() int64
+
 	// AllocPD creates a protection domain (ibv_alloc_pd).
 	AllocPD() (PD, error)
 
@@ -203,6 +208,11 @@ type CQ interface {
 	// consumes it, and a send request always, except one without SendSignaled on
 	// a queue pair with QPInitAttr.SelectiveSignaling.
 	PollWait(ctx context.Context, wc []WC) (int, error)
+
+	// RecordTimes makes later completions have a WC.Time, or no longer if on is
+	// false (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP of ibv_create_cq_ex). A time
+	// costs a clock reading per completion.
+	RecordTimes(on bool)
 
 	// Resize changes the capacity to at least depth (ibv_resize_cq). It returns
 	// ErrInvalid if more completions are queued, and ErrCQOverrun if completions

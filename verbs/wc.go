@@ -69,7 +69,7 @@ const (
 )
 
 // WC is a completion (struct ibv_wc). If Status is not WCSuccess, only WRID,
-// Status, QPN, VendorErr and Failure are valid.
+// Status, QPN, VendorErr, Failure and Time are valid.
 type WC struct {
 	WRID      uint64
 	Status    WCStatus
@@ -82,6 +82,11 @@ type WC struct {
 	InvKey    uint32
 	VendorErr uint32
 	Failure   *Failure // details of a failure; nil on success
+
+	// Time is the time at which the request completed, on the clock that
+	// Device.QueryClock reads, in nanoseconds (completion_ts). It is 0 unless
+	// CQ.RecordTimes has asked for it, and valid also for failures.
+	Time int64
 }
 
 // Err returns nil on success and a *CompletionError otherwise.
