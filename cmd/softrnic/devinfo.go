@@ -207,13 +207,13 @@ func (l *listing) writeCapabilities(s section) {
 }
 
 // writeUnsupported writes the attributes of features that no softrnic device has: on-demand
-// paging, timestamps, segmentation, hashing, pacing and tag matching. Their columns are irregular.
+// paging, segmentation, hashing, pacing and tag matching, and the clock. Their columns are irregular.
 func (l *listing) writeUnsupported(s section) {
 	l.text.WriteString("\tgeneral_odp_caps:\n")
 	for _, transport := range []string{"rc", "uc", "ud", "xrc"} {
 		fmt.Fprintf(&l.text, "\t%s_odp_caps:\n\t\t\t\t\tNO SUPPORT\n", transport)
 	}
-	l.text.WriteString("\tcompletion_timestamp_mask not supported\n\tcore clock not supported\n")
+	l.text.WriteString("\tcompletion timestamp_mask:\t\t\t0xffffffffffffffff\n\thca_core_clock:\t\t\t1000000kHZ\n") // nanoseconds
 	s.writeLine("device_cap_flags_ex", "0x0")
 	l.text.WriteString("\ttso_caps:\n\t\tmax_tso:\t\t\t0\n\trss_caps:\n" +
 		"\t\tmax_rwq_indirection_tables:\t\t\t0\n\t\tmax_rwq_indirection_table_size:\t\t\t0\n" +

@@ -84,7 +84,7 @@ func (a *app) pingpongKindCommand(k pingpong.Kind, short string) *cobra.Command 
 		unused.add(f, "odp", "o", noODP)
 		unused.add(f, "iodp", "O", noODP)
 		unused.add(f, "prefetch", "P", noODP)
-		unused.add(f, "ts", "t", "completions have no timestamps")
+		f.BoolVarP(&o.Times, "ts", "t", false, "report the times between received messages, by completions with timestamps")
 		unused.add(f, "dm", "j", "the device has no memory of its own")
 		unused.add(f, "new_send", "N", "there is one way to post")
 	}
@@ -132,6 +132,14 @@ type pingpongJSON struct {
 	Seconds     float64      `json:"seconds"`
 	MbitPerSec  float64      `json:"mbit_per_sec"`
 	UsecPerIter float64      `json:"usec_per_iter"`
+	Gaps        *gapsJSON    `json:"receive_gaps,omitempty"`
+}
+
+// A gapsJSON has the times between received messages in nanoseconds.
+type gapsJSON struct {
+	Min     int64 `json:"min_ns"`
+	Max     int64 `json:"max_ns"`
+	Average int64 `json:"average_ns"`
 }
 
 type recordJSON struct {
@@ -148,6 +156,9 @@ func pingpongReport(k pingpong.Kind, o pingpong.Options, r pingpong.Result) ping
 	}
 	for _, x := range r.Remote {
 		j.Remote = append(j.Remote, recordJSON(x))
+	}
+	if g := r.Gaps; g != nil {
+		j.Gaps = &gapsJSON{g.Min.Nanoseconds(), g.Max.Nanoseconds(), g.Average.Nanoseconds()}
 	}
 	usec := float64(r.Elapsed) / 1e3
 	j.MbitPerSec, j.UsecPerIter = float64(r.Bytes)*8/usec, usec/float64(r.Iters)

@@ -41,7 +41,6 @@ func TestToolRefusals(t *testing.T) {
 		"pingpong rc -n 0":                    "-n: 0 messages",
 		"pingpong rc -n x":                    `-n, --iters: "x": want a whole number`,
 		"pingpong srq -q 256":                 "-q: 256 queue pairs cannot be",
-		"pingpong rc -t":                      "--ts: not supported: completions have no timestamps",
 		"pingpong rc -j":                      "--dm: not supported: the device has no memory of its own",
 		"pingpong srq -o":                     "--odp: not supported: memory is not pinned",
 		"pingpong rc --addr x":                "is not an address",

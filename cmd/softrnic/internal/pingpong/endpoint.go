@@ -64,6 +64,7 @@ func (e *endpoint) allocate() (err error) {
 	if e.cq, err = e.dev.CreateCQ(e.RxDepth + e.NumQP); err != nil {
 		return err
 	}
+	e.cq.RecordTimes(e.Times)
 	if e.Kind == SRQ {
 		if e.srq, err = e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: e.RxDepth, MaxSGE: 1}); err != nil {
 			return err

@@ -28,18 +28,19 @@ type exchange struct {
 	postedReceives int            // receives
 	sent           int
 	received       int
+	gaps           gapStats // of receives, with Options.Times
 }
 
-// exchangeMessages exchanges the messages. It returns the number sent each way and the time, also
+// exchangeMessages exchanges the messages. The result has the number sent each way and the time, also
 // when ctx ends it.
-func (e *endpoint) exchangeMessages(ctx context.Context) (iters int, elapsed time.Duration, err error) {
+func (e *endpoint) exchangeMessages(ctx context.Context) (r Result, err error) {
 	ctx, alive := watch.Start(ctx, e.IdleTimeout)
 	defer alive.Stop()
 	g := e.newExchange()
 	if e.Server != "" {
 		for i := range e.qps {
 			if err := g.postSend(i); err != nil {
-				return 0, 0, err
+				return r, err
 			}
 		}
 	}
@@ -48,16 +49,17 @@ func (e *endpoint) exchangeMessages(ctx context.Context) (iters int, elapsed tim
 	for g.sent < e.Iters || g.received < e.Iters {
 		n, err := e.pollCompletions(ctx, wcs)
 		if err != nil {
-			return min(g.sent, g.received), time.Since(start), g.withProgress(err)
+			r.Iters, r.Elapsed, r.Gaps = min(g.sent, g.received), time.Since(start), g.gaps.gaps()
+			return r, g.withProgress(err)
 		}
 		alive.Beat()
 		for i := range wcs[:n] {
 			if err := g.handleCompletion(&wcs[i]); err != nil {
-				return 0, 0, err
+				return r, err
 			}
 		}
 	}
-	return e.Iters, time.Since(start), nil
+	return Result{Iters: e.Iters, Elapsed: time.Since(start), Gaps: g.gaps.gaps()}, nil
 }
 
 func (e *endpoint) newExchange() *exchange {
@@ -89,6 +91,7 @@ func (g *exchange) handleCompletion(wc *verbs.WC) error {
 	}
 	i := g.qpIndex[wc.QPN]
 	if wc.Opcode.IsRecv() {
+		g.gaps.addCompletion(wc.Time)
 		g.received++
 		g.waitingFor[i] &^= recvWork
 		if int(wc.ByteLen) != g.headerLen+g.Size {

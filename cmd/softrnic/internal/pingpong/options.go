@@ -48,6 +48,7 @@ type Options struct {
 	NumQP    int       // SRQ: queue pairs
 	Events   bool      // sleep until completions come, instead of polling
 	Check    bool      // verify received messages
+	Times    bool      // report the times between completions of receives
 
 	// Device is an open device, which Run does not close. If it is nil, Run opens
 	// and closes one after the peer has connected, at the source address of the

@@ -20,6 +20,7 @@ type Result struct {
 	Bytes   int64 // both ways
 	Iters   int
 	Elapsed time.Duration
+	Gaps    *Gaps // with Options.Times, if there were two receives
 }
 
 // Run runs a test on either side.
@@ -193,12 +194,12 @@ func (r *runner) printRecords(which string, records []Record) {
 // runTest exchanges the messages and writes the report.
 func (r *runner) runTest(ctx context.Context) (Result, error) {
 	watched, stop := r.watchPeer(ctx)
-	iters, elapsed, err := r.endpoint.exchangeMessages(watched)
+	result, err := r.endpoint.exchangeMessages(watched)
 	stop()
-	if err != nil && (ctx.Err() == nil || iters == 0) {
+	if err != nil && (ctx.Err() == nil || result.Iters == 0) {
 		return Result{}, err
 	}
-	result := Result{r.endpoint.local, r.endpoint.remote, 2 * int64(r.Size) * int64(iters), iters, elapsed}
+	result.Local, result.Remote, result.Bytes = r.endpoint.local, r.endpoint.remote, 2*int64(r.Size)*int64(result.Iters)
 	result.writeReport(r.Out)
 	if err != nil { // the end of ctx, with a partial result
 		return result, err
@@ -238,11 +239,14 @@ func (r *runner) watchPeer(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { cancel(nil) }
 }
 
-// writeReport writes the originals' two lines.
+// writeReport writes the originals' two lines, and three about gaps.
 func (r Result) writeReport(w io.Writer) {
 	seconds, usec := r.Elapsed.Seconds(), float64(r.Elapsed)/1e3
 	fmt.Fprintf(w, "%d bytes in %.2f seconds = %.2f Mbit/sec\n", r.Bytes, seconds, float64(r.Bytes)*8/usec)
 	fmt.Fprintf(w, "%d iters in %.2f seconds = %.2f usec/iter\n", r.Iters, seconds, usec/float64(r.Iters))
+	if r.Gaps != nil {
+		r.Gaps.writeReport(w)
+	}
 }
 
 // close closes the endpoint, the peer's connection and a device opened for the run.
