@@ -82,8 +82,9 @@ func go_lead_for_event(handle C.uint32_t) {
 // A completionQueue is a completion queue with room to convert completions.
 type completionQueue struct {
 	verbs.CQ
-	mu sync.Mutex
-	wc [32]verbs.WC
+	clock func() int64 // of the device
+	mu    sync.Mutex
+	wc    [32]verbs.WC
 }
 
 // Close frees the queue, after which no event of it is raised.
@@ -116,7 +117,7 @@ func go_create_cq(ctx, ch C.uint32_t, c unsafe.Pointer, handle *C.uint32_t, dept
 	}
 	*depth = C.int(cq.Depth())
 	owners.add(cq, owner{c: c, context: dc.c, channel: at})
-	return addObject(dc, &completionQueue{CQ: cq}, handle)
+	return addObject(dc, &completionQueue{CQ: cq, clock: dc.device.QueryClock}, handle)
 }
 
 //export go_resize_cq
@@ -167,7 +168,11 @@ func go_poll_cq(handle C.uint32_t, count C.int, wc unsafe.Pointer) C.int {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	out := unsafe.Slice((*completion)(wc), int(count))
+	return q.pollInto(unsafe.Slice((*completion)(wc), int(count)))
+}
+
+// pollInto moves completions to out and returns their number, or a negative errno. q.mu is held.
+func (q *completionQueue) pollInto(out []completion) C.int {
 	polled := 0
 	for polled < len(out) {
 		want := min(len(out)-polled, len(q.wc))
@@ -192,6 +197,47 @@ func go_poll_cq(handle C.uint32_t, count C.int, wc unsafe.Pointer) C.int {
 		}
 	}
 	return C.int(polled)
+}
+
+// go_record_times makes the completions of a queue have times.
+//
+//export go_record_times
+func go_record_times(handle C.uint32_t) {
+	defer reportPanic()
+	if q, ok := lookup[*completionQueue](handle); ok {
+		q.RecordTimes(true)
+	}
+}
+
+// go_poll_timed_cq polls one completion with its times. It returns 1, 0 or a negative errno.
+//
+//export go_poll_timed_cq
+func go_poll_timed_cq(handle C.uint32_t, wc unsafe.Pointer, times *C.struct_completion_times) C.int {
+	defer reportPanic()
+	q, ok := lookup[*completionQueue](handle)
+	if !ok {
+		return -errnoOf(errStale)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.pollInto(unsafe.Slice((*completion)(wc), 1))
+	if n == 1 {
+		at := q.wc[0].Time
+		times.device = C.uint64_t(at)
+		times.wall = C.uint64_t(time.Now().UnixNano() - (q.clock() - at))
+	}
+	return n
+}
+
+//export go_query_clock
+func go_query_clock(handle C.uint32_t, now *C.uint64_t) C.int {
+	defer reportPanic()
+	c, errno := contextOf(handle)
+	if errno != 0 {
+		return errno
+	}
+	*now = C.uint64_t(c.device.QueryClock())
+	return 0
 }
 
 // convert fills in the completion of libibverbs.

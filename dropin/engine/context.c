@@ -121,6 +121,8 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	const uint32_t paging_rc = paging_uc | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
 	struct ibv_device_attr_ex whole = {
 		.odp_caps = {IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT, {paging_rc, paging_uc, paging}},
+		.completion_timestamp_mask = UINT64_MAX,
+		.hca_core_clock = 1000000, // kHz: times are in nanoseconds
 		.max_dm_size = MAX_DM_SIZE,
 		.phys_port_cnt_ex = 1,
 	};
@@ -128,6 +130,20 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	whole.device_cap_flags_ex = whole.orig_attr.device_cap_flags;
 	memcpy(attr, &whole, size < sizeof whole ? size : sizeof whole);
 	return 0;
+}
+
+// query_rt_values reads the clock of completions. All of it is in tv_nsec, as with the drivers of adapters.
+static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	if (softrnic_forked)
+		return fail(EIO);
+	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+		return fail(EINVAL);
+	uint64_t now;
+	int error = go_query_clock(context_of(context)->handle, &now);
+	if (!error)
+		values->raw_clock = (struct timespec){.tv_nsec = now};
+	return fail(error);
 }
 
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size)
@@ -261,6 +277,7 @@ static struct ibv_context *open_context(struct ibv_device *device, struct contex
 	v->sz = sizeof *v;
 	v->query_port = query_port;
 	v->query_device_ex = query_device_ex;
+	v->query_rt_values = query_rt_values;
 	v->create_qp_ex = create_qp_ex;
 	v->create_cq_ex = create_cq_ex;
 	v->create_srq_ex = create_srq_ex;

@@ -28,7 +28,8 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	if (attr->comp_mask)
 		return EINVAL;
 	struct completion_queue *q = (struct completion_queue *)cq;
-	int n = poll_cq(&q->v.cq, 1, &q->wc);
+	int n = !q->timed ? poll_cq(&q->v.cq, 1, &q->wc) :
+		softrnic_forked ? -EIO : go_poll_timed_cq(q->v.cq.handle, &q->wc, &q->times);
 	if (n <= 0)
 		return n ? EIO : ENOENT;
 	cq->wr_id = q->wc.wr_id;
@@ -56,6 +57,10 @@ READ(unsigned int, read_wc_flags, wc_flags)
 READ(uint32_t, read_slid, slid)
 READ(uint8_t, read_sl, sl)
 READ(uint8_t, read_dlid_path_bits, dlid_path_bits)
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *cq) { return ((struct completion_queue *)cq)->times.device; }
+
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq) { return ((struct completion_queue *)cq)->times.wall; }
 
 // create makes a completion queue. wc_flags selects the fields of an extended one.
 static struct completion_queue *create(struct ibv_context *context, uint32_t depth, void *cq_context,
@@ -113,8 +118,9 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
 		return fail_null(EOPNOTSUPP);
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS && attr->flags & ~known_flags)
 		return fail_null(EOPNOTSUPP);
-	if (attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS)
-		return fail_null(EOPNOTSUPP); // time stamps, VLANs, flow tags, tag matching
+	const uint64_t times = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	if (attr->wc_flags & ~(IBV_WC_STANDARD_FLAGS | times))
+		return fail_null(EOPNOTSUPP); // VLANs, flow tags, tag matching
 	struct completion_queue *q = create(context, attr->cqe, attr->cq_context, attr->channel, attr->comp_vector);
 	if (!q)
 		return NULL;
@@ -132,6 +138,12 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
 	cq->read_slid = read_slid;
 	cq->read_sl = read_sl;
 	cq->read_dlid_path_bits = read_dlid_path_bits;
+	if (attr->wc_flags & times) {
+		q->timed = true;
+		go_record_times(cq->handle);
+		cq->read_completion_ts = read_completion_ts;
+		cq->read_completion_wallclock_ns = read_completion_wallclock_ns;
+	}
 	return cq;
 }
 

@@ -88,13 +88,20 @@ struct channel {
 	struct event_queue events;
 };
 
+// The completion_times of a completion are in nanoseconds: of the clock of the device, and since 1970.
+struct completion_times {
+	uint64_t device, wall;
+};
+
 struct completion_queue {
 	union {
 		struct ibv_cq cq;
 		struct ibv_cq_ex ex;
 	} v;
 	uint32_t completions_raised, async_raised; // events handed to the program
-	struct ibv_wc wc; // of an extended queue: the current completion
+	bool timed;               // an extended queue with timestamps
+	struct ibv_wc wc;         // of an extended queue: the current completion
+	struct completion_times times;
 };
 
 struct queue_pair {

@@ -1,0 +1,40 @@
+package dropin_test
+
+import (
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTimes checks times of completions.
+func TestTimes(t *testing.T) {
+	r := command{args: []string{buildProgram(t, "times.c")}}.runProgram(t)
+	require.Zero(t, r.code, r)
+	require.Equal(t, "ok\n", r.stdout)
+}
+
+// TestPingpongTimes runs ibv_rc_pingpong with times of completions, which asks for the clock of the device and its mask.
+func TestPingpongTimes(t *testing.T) {
+	needPrograms(t, "ibv_rc_pingpong")
+	port := freePort(t)
+	_, wait := command{args: []string{"ibv_rc_pingpong", "-t", "-g", "0", "-n", "200", "-p", port}}.start(t)
+	waitListening(t, port)
+	client := command{args: []string{"ibv_rc_pingpong", "-t", "-g", "0", "-n", "200", "-p", port, "127.0.0.1"}}.runProgram(t)
+	for _, r := range []result{client, wait()} {
+		require.Zero(t, r.code, r)
+		m := regexp.MustCompile(`Max receive completion clock cycles = (\d+)\nMin receive completion clock cycles = (\d+)\nAverage receive completion clock cycles = (\d+)`).
+			FindStringSubmatch(r.stdout)
+		require.Len(t, m, 4, r)
+		var n [3]int64
+		for i, text := range m[1:] {
+			var err error
+			n[i], err = strconv.ParseInt(text, 10, 64)
+			require.NoError(t, err)
+		}
+		most, least, average := n[0], n[1], n[2]
+		require.True(t, 0 < least && least <= average && average <= most && most < time.Minute.Nanoseconds(), r)
+	}
+}
