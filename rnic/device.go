@@ -276,6 +276,7 @@ func (d *Device) Progress() int {
 
 func (d *Device) keyTable() *keyTable       { return d.keys }
 func (d *Device) quotas() *quotas           { return d.quota }
+func (d *Device) shardCount() int           { return len(d.shards) }
 func (d *Device) isClosed() bool            { return d.closed.Load() }
 func (d *Device) pdFreed(*protectionDomain) { d.quota.release(kindPD) }
 

@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -10,11 +11,12 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A memoryWindow is a memory window of type 2B: bound to a range of a region and to one
-// queue pair. The index of its key is constant; the caller chooses the variant
-// at each bind.
+// A memoryWindow is a memory window: bound to a range of a region and, if it is of
+// type 2B, to one queue pair. The index of its key is constant; the caller chooses
+// the variant at each bind.
 type memoryWindow struct {
-	pd *protectionDomain
+	pd    *protectionDomain
+	type1 bool
 
 	mu      sync.Mutex // taken before those of MR, key table and PD
 	closed  bool
@@ -24,12 +26,27 @@ type memoryWindow struct {
 var _ verbs.MW = (*memoryWindow)(nil)
 
 // AllocMW implements verbs.PD. The window is unbound.
-func (pd *protectionDomain) AllocMW() (verbs.MW, error) {
-	const op = "allocate MW"
+func (pd *protectionDomain) AllocMW() (verbs.MW, error) { return pd.allocMW(false) }
+
+// AllocMWType1 implements verbs.PD. The window is unbound. Its device must have
+// one shard: any queue pair may be accessing its memory when another one binds it
+// again, and with one lock neither does so in the middle of the other.
+func (pd *protectionDomain) AllocMWType1() (verbs.MW, error) {
+	if n := pd.host.shardCount(); n > 1 {
+		return nil, &verbs.OpError{Op: opAllocMW, Err: verbs.ErrUnsupported,
+			Detail: fmt.Sprintf("type 1 with Options.Shards %d; set it to 1, or use type 2", n)}
+	}
+	return pd.allocMW(true)
+}
+
+const opAllocMW = "allocate MW"
+
+func (pd *protectionDomain) allocMW(type1 bool) (verbs.MW, error) {
+	const op = opAllocMW
 	if err := pd.addRef(kindMW, op); err != nil {
 		return nil, err
 	}
-	w := &memoryWindow{pd: pd}
+	w := &memoryWindow{pd: pd, type1: type1}
 	r := &region{pd: pd, win: w}
 	if !pd.keys.insert(r) {
 		pd.release(kindMW)
@@ -67,15 +84,15 @@ func (w *memoryWindow) close() (first bool) {
 	return true
 }
 
-// Bind implements qp.Memory. The checks are those of Linux's rxe (rxe_mw.c) for
-// windows of type 2: an unbound window, a key with another variant, a region
+// Bind implements qp.Memory. The checks are those of Linux's rxe (rxe_mw.c): for
+// windows of type 2 an unbound window; a key with another variant, a region
 // with AccessMWBind and, for a writable window, AccessLocalWrite, and a range
-// inside it. Beyond rxe, a region may be zero-based.
+// inside it. Beyond rxe, the region of a window of type 2 may be zero-based.
 func (m *pdMemory) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
 	pd := (*protectionDomain)(m)
 	w, _ := b.MW.(*memoryWindow)
 	mr, _ := b.MR.(*memoryRegion)
-	if w == nil || w.pd != pd || mr == nil || mr.pd != pd {
+	if w == nil || w.pd != pd || (mr == nil || mr.pd != pd) && !w.endedBy(b) {
 		return qp.FaultDomain
 	}
 	w.mu.Lock()
@@ -84,10 +101,16 @@ func (m *pdMemory) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
 	switch {
 	case w.closed:
 		return qp.FaultKey
-	case free.mr != nil:
+	case free.mr != nil && !w.type1:
 		return qp.FaultUnbound
 	case b.RKey>>variantBits != free.key>>variantBits || b.RKey == free.key:
 		return qp.FaultKey
+	case w.endedBy(b):
+		w.unbind()
+		w.replaceRegion(w.current.Load(), &region{key: b.RKey, pd: pd, win: w})
+		return qp.NoFault
+	case w.type1 && (mr.access|b.Access)&verbs.AccessZeroBased != 0:
+		return qp.FaultAccess
 	}
 	r, fault := mr.subRegion(b)
 	if fault != qp.NoFault {
@@ -96,11 +119,20 @@ func (m *pdMemory) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
 	if !mr.addWindow() {
 		return qp.FaultKey
 	}
-	r.win, r.mr, r.qpn = w, mr, qpn
-	pd.noteBound(w, qpn)
+	r.win, r.mr = w, mr
+	if w.type1 {
+		w.unbind()
+		free = w.current.Load()
+	} else {
+		r.qpn = qpn
+		pd.noteBound(w, qpn)
+	}
 	w.replaceRegion(free, r)
 	return qp.NoFault
 }
+
+// endedBy reports whether b ends the binding of a window of type 1.
+func (w *memoryWindow) endedBy(b *verbs.BindMW) bool { return w.type1 && b.Length == 0 }
 
 // subRegion returns the region of a window on mr.
 func (mr *memoryRegion) subRegion(b *verbs.BindMW) (*region, qp.Fault) {
@@ -144,6 +176,8 @@ func (m *pdMemory) Invalidate(rkey, qpn uint32) qp.Fault {
 	switch {
 	case w.closed || r.key != rkey:
 		return qp.FaultKey
+	case w.type1:
+		return qp.FaultAccess
 	case r.mr == nil:
 		return qp.FaultUnbound
 	case r.qpn != qpn:
@@ -161,7 +195,9 @@ func (w *memoryWindow) unbind() {
 		return
 	}
 	w.replaceRegion(r, &region{key: r.key, pd: r.pd, win: w})
-	w.pd.noteUnbound(w, r.qpn)
+	if !w.type1 {
+		w.pd.noteUnbound(w, r.qpn)
+	}
 	r.mr.removeWindow()
 }
 

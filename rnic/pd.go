@@ -18,6 +18,7 @@ type pdHost interface {
 
 	keyTable() *keyTable
 	quotas() *quotas
+	shardCount() int
 
 	// isClosed reports whether the device has been closed.
 	isClosed() bool
@@ -149,7 +150,7 @@ func (m *pdMemory) Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessF
 		return nil, qp.FaultDomain
 	case r.win != nil && r.mr == nil:
 		return nil, qp.FaultUnbound
-	case r.win != nil && r.qpn != qpn:
+	case r.win != nil && r.qpn != qpn && !r.win.type1:
 		return nil, qp.FaultQP
 	case need&^r.access != 0:
 		return nil, qp.FaultAccess

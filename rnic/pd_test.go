@@ -44,6 +44,7 @@ func newPDTestHost() *pdTestHost {
 func (h *pdTestHost) QueryDevice() verbs.DeviceAttr  { return h.attr }
 func (h *pdTestHost) keyTable() *keyTable            { return h.keys }
 func (h *pdTestHost) quotas() *quotas                { return h.counts }
+func (h *pdTestHost) shardCount() int                { return 1 }
 func (h *pdTestHost) isClosed() bool                 { return h.closed.Load() }
 func (h *pdTestHost) raiseEvent(ev verbs.AsyncEvent) { h.events.push(ev) }
 func (h *pdTestHost) pdFreed(pd *protectionDomain)   { h.freed = append(h.freed, pd) }

@@ -245,6 +245,49 @@ func TestMWType2(t *testing.T) {
 	require.Zero(t, b.mr.Bytes()[1000])
 }
 
+// bindType1 binds a window of type 1 to the first n bytes of b's memory through its queue pair.
+func bindType1(t *testing.T, b *end, mw verbs.MW, n int) {
+	t.Helper()
+	b.post(t, verbs.SendWR{WRID: 3, Opcode: verbs.WRBindMW, Bind: verbs.BindMW{MW: mw, RKey: verbs.IncRKey(mw.RKey()), MR: b.mr,
+		Addr: b.mr.Addr(), Length: uint64(n), Access: verbs.AccessRemoteWrite}})
+	require.Equal(t, verbs.WCBindMW, b.poll1(t).Opcode)
+}
+
+func TestMWType1(t *testing.T) {
+	a, b := windowPair(t)
+	mw, err := b.pd.AllocMWType1()
+	require.NoError(t, err)
+	bindType1(t, b, mw, 500)
+	bindType1(t, b, mw, 1000)
+	a.post(t, throughWindow(a, b, mw, 1000))
+	a.poll1(t)
+	require.Equal(t, a.mr.Bytes()[:1000], b.mr.Bytes()[:1000])
+}
+
+// TestInvalidateMWType1 ends the binding by one of length 0.
+func TestInvalidateMWType1(t *testing.T) {
+	a, b := windowPair(t)
+	mw, err := b.pd.AllocMWType1()
+	require.NoError(t, err)
+	bindType1(t, b, mw, 1000)
+	old := throughWindow(a, b, mw, 8)
+	bindType1(t, b, mw, 0)
+	a.post(t, old)
+	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
+}
+
+// TestMWType1SendWithInv checks that the peer cannot invalidate a window of type 1.
+func TestMWType1SendWithInv(t *testing.T) {
+	a, b := windowPair(t)
+	mw, err := b.pd.AllocMWType1()
+	require.NoError(t, err)
+	bindType1(t, b, mw, 1000)
+	b.recv(t, 9, 2000, 16)
+	a.post(t, verbs.SendWR{Opcode: verbs.WRSendWithInv, InvKey: mw.RKey()})
+	a.fails(t, verbs.WCRemAccessErr, "NAK remote access")
+	b.fails(t, verbs.WCRemAccessErr, "SEND with invalidate: permission not granted")
+}
+
 func TestMWType2InvalidateLocal(t *testing.T) {
 	a, b := windowPair(t)
 	mw := bindWindow(t, b, verbs.AccessRemoteWrite, 1000)

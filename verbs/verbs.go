@@ -70,6 +70,12 @@ type PD interface {
 	// AllocMW allocates a memory window of type 2B (ibv_alloc_mw), unbound.
 	AllocMW() (MW, error)
 
+	// AllocMWType1 allocates a memory window of type 1, unbound. It serves all
+	// queue pairs of the domain, and only another bind ends a binding. An
+	// adapter with several engines returns ErrUnsupported: one engine cannot end
+	// the accesses of another. Windows of type 2 are safer.
+	AllocMWType1() (MW, error)
+
 	// CreateAH creates an address handle for UD sends (ibv_create_ah).
 	CreateAH(attr AHAttr) (AH, error)
 
@@ -120,9 +126,10 @@ type MR interface {
 	io.Closer
 }
 
-// MW is a memory window of type 2B (ibv_mw): remote access to a part of a
-// region through one queue pair, bound by WRBindMW and ended by WRLocalInv or
-// by the peer's WRSendWithInv.
+// MW is a memory window (ibv_mw): remote access to a part of a region, bound by
+// WRBindMW. One of type 2B serves the queue pair that bound it, until WRLocalInv
+// or the peer's WRSendWithInv. One of type 1 serves all queue pairs of its domain,
+// until it is bound again, with Length 0 to nothing.
 type MW interface {
 	RKey() uint32 // current key; the next bind must change its low byte, for example by IncRKey
 

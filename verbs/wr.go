@@ -76,9 +76,9 @@ type SendWR struct {
 type BindMW struct {
 	MW     MW
 	RKey   uint32 // new key: same upper 24 bits as MW.RKey, other low byte (IncRKey)
-	MR     MR     // must have AccessMWBind
+	MR     MR     // must have AccessMWBind; windows of type 1: not AccessZeroBased
 	Addr   uint64 // first address within MR
-	Length uint64 // bytes, not 0
+	Length uint64 // bytes; 0 leaves a window of type 1 unbound, and fails for one of type 2
 	Access AccessFlags
 }
 

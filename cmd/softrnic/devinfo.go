@@ -190,7 +190,7 @@ var deviceCaps = []struct {
 	name string
 }{
 	{1, "BAD_PKEY_CNTR"}, {2, "BAD_QKEY_CNTR"}, {7, "CURR_QP_STATE_MOD"}, {11, "SYS_IMAGE_GUID"}, {12, "RC_RNR_NAK_GEN"},
-	{13, "SRQ_RESIZE"}, {21, "MEM_MGT_EXTENSIONS"}, {24, "MEM_WINDOW_TYPE_2B"},
+	{13, "SRQ_RESIZE"}, {17, "MEM_WINDOW"}, {21, "MEM_MGT_EXTENSIONS"}, {24, "MEM_WINDOW_TYPE_2B"},
 }
 
 func (l *listing) writeCapabilities(s section) {
