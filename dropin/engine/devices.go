@@ -212,7 +212,7 @@ func go_query_device(handle C.uint32_t, attr *C.struct_ibv_device_attr) C.int {
 	attr.max_qp = C.int(d.MaxQP)
 	attr.max_qp_wr = C.int(d.MaxQPWR)
 	attr.device_cap_flags = C.IBV_DEVICE_RC_RNR_NAK_GEN | C.IBV_DEVICE_SRQ_RESIZE |
-		C.IBV_DEVICE_PORT_ACTIVE_EVENT | C.IBV_DEVICE_SYS_IMAGE_GUID | C.IBV_DEVICE_N_NOTIFY_CQ | C.IBV_DEVICE_MEM_WINDOW_TYPE_2B
+		C.IBV_DEVICE_PORT_ACTIVE_EVENT | C.IBV_DEVICE_SYS_IMAGE_GUID | C.IBV_DEVICE_N_NOTIFY_CQ | C.IBV_DEVICE_MEM_WINDOW | C.IBV_DEVICE_MEM_WINDOW_TYPE_2B
 	attr.max_sge = C.int(d.MaxSGE)
 	attr.max_sge_rd = C.int(d.MaxSGERd)
 	attr.max_cq = C.int(d.MaxCQ)

@@ -176,18 +176,16 @@ int API(ibv_rereg_mr)(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *add
 	return 0;
 }
 
-// alloc_mw knows type 2 only: a window of type 1 may be bound to any queue pair of its domain,
-// which this adapter does not have.
 struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	if (softrnic_forked)
 		return fail_null(EIO);
-	if (type != IBV_MW_TYPE_2)
-		return fail_null(type == IBV_MW_TYPE_1 ? EOPNOTSUPP : EINVAL);
+	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
+		return fail_null(EINVAL);
 	struct ibv_mw *mw = calloc(1, sizeof *mw);
 	if (!mw)
 		return NULL;
-	int error = go_alloc_mw(pd->handle, &mw->handle, &mw->rkey);
+	int error = go_alloc_mw(pd->handle, type == IBV_MW_TYPE_1, &mw->handle, &mw->rkey);
 	if (error) {
 		free(mw);
 		return fail_null(error);
@@ -198,10 +196,21 @@ struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	return mw;
 }
 
+// bind_mw binds a window of type 1, which the inline function of the headers checks. The window has its new key
+// as soon as the request is posted. Without a length, or a region, the window is unbound.
 int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	(void)qp, (void)mw, (void)bind;
-	return fail(EOPNOTSUPP); // of windows of type 1 only
+	const struct ibv_mw_bind_info *info = &bind->bind_info;
+	if ((!info->mr && (info->addr || info->length)) || info->mw_access_flags & IBV_ACCESS_ZERO_BASED || mw->pd->handle != qp->pd->handle)
+		return fail(EINVAL);
+	struct ibv_send_wr wr = {.wr_id = bind->wr_id, .opcode = IBV_WR_BIND_MW, .send_flags = bind->send_flags}, *bad;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = *info;
+	int error = post_send(qp, &wr, &bad);
+	if (!error)
+		mw->rkey = wr.bind_mw.rkey;
+	return error;
 }
 
 int dealloc_mw(struct ibv_mw *mw)

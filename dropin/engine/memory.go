@@ -134,13 +134,17 @@ func go_rereg_mr(handle, pd C.uint32_t, addr unsafe.Pointer, length C.size_t, ac
 }
 
 //export go_alloc_mw
-func go_alloc_mw(pd C.uint32_t, handle, rkey *C.uint32_t) C.int {
+func go_alloc_mw(pd C.uint32_t, type1 C.int, handle, rkey *C.uint32_t) C.int {
 	defer reportPanic()
 	d, errno := domainOf(pd)
 	if errno != 0 {
 		return errno
 	}
-	mw, err := d.AllocMW()
+	alloc := d.AllocMW
+	if type1 != 0 {
+		alloc = d.AllocMWType1
+	}
+	mw, err := alloc()
 	if err != nil {
 		return errnoOf(err)
 	}

@@ -86,7 +86,6 @@ static void test_memory(void)
 
 static void test_windows(void)
 {
-	PTR(EOPNOTSUPP, ibv_alloc_mw(pd, IBV_MW_TYPE_1));
 	PTR(EINVAL, ibv_alloc_mw(pd, 7));
 	struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
 	CHECK(mw);
@@ -94,6 +93,20 @@ static void test_windows(void)
 	INT(EINVAL, ibv_bind_mw(NULL, mw, &bind)); // of type 2
 	INT(0, ibv_dealloc_mw(mw));
 	INT(EINVAL, ibv_dealloc_mw(mw));
+	CHECK((mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1)));
+	struct ibv_cq *bind_cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_qp *bind_qp = create_qp(pd, bind_cq, NULL, IBV_QPT_RC, 4);
+	CHECK(bind_cq && bind_qp);
+	uint32_t rkey = mw->rkey;
+	INT(EINVAL, ibv_bind_mw(bind_qp, mw, &bind)); // in state RESET
+	bind.bind_info.mw_access_flags |= IBV_ACCESS_ZERO_BASED;
+	INT(EINVAL, ibv_bind_mw(bind_qp, mw, &bind));
+	bind.bind_info.mr = NULL;
+	INT(EINVAL, ibv_bind_mw(bind_qp, mw, &bind)); // a length without memory
+	INT(1, rkey == mw->rkey);
+	INT(0, ibv_dealloc_mw(mw));
+	INT(0, ibv_destroy_qp(bind_qp));
+	INT(0, ibv_destroy_cq(bind_cq));
 }
 
 static void test_device_memory(void)
@@ -135,7 +148,7 @@ static void test_completion_queues(void)
 	attr.flags = 0;
 	attr.wc_flags = 1ull << 50;
 	PTR(EOPNOTSUPP, ibv_create_cq_ex(context, &attr));
-	attr.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+	attr.wc_flags = IBV_WC_EX_WITH_CVLAN;
 	PTR(EOPNOTSUPP, ibv_create_cq_ex(context, &attr));
 	attr.wc_flags = 0;
 	struct ibv_cq_ex *ex = ibv_create_cq_ex(context, &attr);
