@@ -2,25 +2,18 @@ package cm_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/childtest"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// childEnv makes the test binary a child: a process with a device and a manager that executes
-// orders, one JSON object a line, from its standard input until that ends.
-const childEnv = "SOFTRNIC_TEST_CM_CHILD"
-
-// An order is an order to a child: "open" a device at Addr that others share, "listen" on Port and
+// An order is an order to a child, a process with a device and a manager: "open" a device at Addr that others share, "listen" on Port and
 // return every message, "dial" Addr, and "exchange" N messages with the peer. "fork" starts a process that has the child's descriptors, as
 // after fork without exec.
 type order struct {
@@ -32,7 +25,6 @@ type order struct {
 
 // A reply is the reply to an order.
 type reply struct {
-	Err  string
 	Addr netip.AddrPort // of the listener
 	PID  int            // of the process that fork starts
 }
@@ -45,27 +37,6 @@ type childState struct {
 	device *rnic.Device
 	m      *cm.Manager
 	echo   *echoEnd
-}
-
-func childMain() {
-	if os.Getenv(childEnv) == "" {
-		return
-	}
-	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	var s childState
-	for {
-		var o order
-		if err := in.Decode(&o); err != nil {
-			os.Exit(0)
-		}
-		var r reply
-		if err := s.execute(&o, &r); err != nil {
-			r.Err = err.Error()
-		}
-		if err := out.Encode(r); err != nil {
-			os.Exit(1)
-		}
-	}
 }
 
 func (s *childState) execute(o *order, r *reply) (err error) {
@@ -212,64 +183,18 @@ func dialEcho(dev verbs.Device, m *cm.Manager, to netip.AddrPort) (*echoEnd, err
 }
 
 // A child is a child process, seen by its parent.
-type child struct {
-	t   testing.TB
-	cmd *exec.Cmd
-	in  *json.Encoder
-	out *json.Decoder
-}
+type child = childtest.Child[order, reply]
 
 // newChild starts a child that shares an address.
 func newChild(t testing.TB, addr netip.AddrPort) *child {
 	t.Helper()
 	c := startChild(t)
-	c.do(order{Do: "open", Addr: addr})
+	c.Do(order{Do: "open", Addr: addr})
 	return c
 }
 
 // startChild starts a child without a device.
 func startChild(t testing.TB) *child {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	c := &child{t: t, cmd: exec.Command(self)}
-	c.cmd.Env = append(os.Environ(), childEnv+"=1")
-	c.cmd.Stderr = os.Stderr
-	in, err := c.cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := c.cmd.StdoutPipe()
-	require.NoError(t, err)
-	c.in, c.out = json.NewEncoder(in), json.NewDecoder(out)
-	require.NoError(t, c.cmd.Start())
-	t.Cleanup(func() {
-		in.Close()
-		c.cmd.Wait()
-	})
-	return c
-}
-
-// start sends an order; finish waits for its reply.
-func (c *child) start(o order) {
-	c.t.Helper()
-	require.NoError(c.t, c.in.Encode(o))
-}
-
-func (c *child) finish() (r reply) {
-	c.t.Helper()
-	require.NoError(c.t, c.out.Decode(&r))
-	require.Empty(c.t, r.Err)
-	return r
-}
-
-func (c *child) do(o order) reply {
-	c.t.Helper()
-	c.start(o)
-	return c.finish()
-}
-
-// kill kills the process without a chance to clean up.
-func (c *child) kill() {
-	c.t.Helper()
-	require.NoError(c.t, c.cmd.Process.Kill())
-	c.cmd.Wait()
+	return childtest.Start[order, reply](t)
 }

@@ -11,13 +11,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/childtest"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
 // TestMain runs the tests, or the child process of a test, and checks that no goroutine remains.
 func TestMain(m *testing.M) {
-	childMain()
+	childtest.Serve(new(childState).execute)
 	goleak.VerifyTestMain(m)
 }
 

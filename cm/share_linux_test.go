@@ -36,12 +36,12 @@ func TestSharedAddress(t *testing.T) {
 	needSharing(t)
 	addr := ownaddr.Device(61)
 	a, b, c := newChild(t, addr), newChild(t, addr), newChild(t, addr)
-	first, second := a.do(order{Do: "listen", Port: 7001}), b.do(order{Do: "listen"})
+	first, second := a.Do(order{Do: "listen", Port: 7001}), b.Do(order{Do: "listen"})
 	require.Equal(t, netip.AddrPortFrom(addr.Addr(), 7001), first.Addr)
 	for _, from := range []*child{a, b, c} {
 		for _, to := range []netip.AddrPort{first.Addr, second.Addr} {
-			from.do(order{Do: "dial", Addr: to})
-			from.do(order{Do: "exchange", N: 20})
+			from.Do(order{Do: "dial", Addr: to})
+			from.Do(order{Do: "exchange", N: 20})
 		}
 	}
 	e := newEnd(t, cm.Options{})
@@ -56,8 +56,8 @@ func TestSharedAddress(t *testing.T) {
 	defer l.Close()
 	go serveEcho(e.dev, l)
 	for _, from := range []*child{a, c} {
-		from.do(order{Do: "dial", Addr: l.Addr()})
-		from.do(order{Do: "exchange", N: 20})
+		from.Do(order{Do: "dial", Addr: l.Addr()})
+		from.Do(order{Do: "exchange", N: 20})
 	}
 }
 
@@ -69,12 +69,12 @@ func TestSharedAddressKilled(t *testing.T) {
 	addr := ownaddr.Device(62)
 	first := newChild(t, addr)
 	a, b := newChild(t, addr), newChild(t, addr)
-	gone := first.do(order{Do: "listen", Port: 7001}).Addr
-	here := a.do(order{Do: "listen", Port: 7002}).Addr
-	b.do(order{Do: "dial", Addr: here})
-	b.start(order{Do: "exchange", N: 5000})
-	first.kill()
-	b.finish()
+	gone := first.Do(order{Do: "listen", Port: 7001}).Addr
+	here := a.Do(order{Do: "listen", Port: 7002}).Addr
+	b.Do(order{Do: "dial", Addr: here})
+	b.Send(order{Do: "exchange", N: 5000})
+	first.Kill()
+	b.Receive()
 	e := newEnd(t, cm.Options{})
 	out, err := dialEcho(e.dev, e.m, here)
 	require.NoError(t, err)
@@ -85,14 +85,14 @@ func TestSharedAddressKilled(t *testing.T) {
 	require.Equal(t, cm.InvalidServiceID, rejected.Reason)
 
 	c := newChild(t, addr)
-	require.Equal(t, gone, c.do(order{Do: "listen", Port: 7001}).Addr)
-	b.do(order{Do: "dial", Addr: gone})
-	b.do(order{Do: "exchange", N: 20})
-	c.kill() // the listener of b's connection
+	require.Equal(t, gone, c.Do(order{Do: "listen", Port: 7001}).Addr)
+	b.Do(order{Do: "dial", Addr: gone})
+	b.Do(order{Do: "exchange", N: 20})
+	c.Kill() // the listener of b's connection
 	require.NoError(t, out.exchange(20))
 	c = newChild(t, addr)
-	c.do(order{Do: "dial", Addr: here})
-	c.do(order{Do: "exchange", N: 20})
+	c.Do(order{Do: "dial", Addr: here})
+	c.Do(order{Do: "exchange", N: 20})
 }
 
 // TestSharedAddressInUse checks that two devices at an address have one space of ports, as long as
@@ -137,17 +137,17 @@ func TestSharedAddressStopped(t *testing.T) {
 	addr := ownaddr.Device(64)
 	first := newChild(t, addr)
 	a := newChild(t, addr)
-	require.NoError(t, first.cmd.Process.Signal(syscall.SIGSTOP))
+	require.NoError(t, first.Process().Signal(syscall.SIGSTOP))
 	b := newChild(t, addr)
-	b.do(order{Do: "dial", Addr: a.do(order{Do: "listen"}).Addr})
-	b.do(order{Do: "exchange", N: 20})
-	a.kill() // its slot is freed later
+	b.Do(order{Do: "dial", Addr: a.Do(order{Do: "listen"}).Addr})
+	b.Do(order{Do: "exchange", N: 20})
+	a.Kill() // its slot is freed later
 	c := newChild(t, addr)
-	c.do(order{Do: "dial", Addr: b.do(order{Do: "listen"}).Addr})
-	c.do(order{Do: "exchange", N: 20})
-	require.NoError(t, first.cmd.Process.Signal(syscall.SIGCONT))
-	first.do(order{Do: "dial", Addr: c.do(order{Do: "listen"}).Addr})
-	first.do(order{Do: "exchange", N: 20})
+	c.Do(order{Do: "dial", Addr: b.Do(order{Do: "listen"}).Addr})
+	c.Do(order{Do: "exchange", N: 20})
+	require.NoError(t, first.Process().Signal(syscall.SIGCONT))
+	first.Do(order{Do: "dial", Addr: c.Do(order{Do: "listen"}).Addr})
+	first.Do(order{Do: "exchange", N: 20})
 }
 
 // TestSharedAddressChaos kills processes at any moment: while they join, connect or exchange
@@ -162,37 +162,37 @@ func TestSharedAddressChaos(t *testing.T) {
 	var living []*child
 	for i := range rounds {
 		doomed := startChild(t)
-		doomed.start(order{Do: "open", Addr: addr})
+		doomed.Send(order{Do: "open", Addr: addr})
 		if i%3 > 0 { // else during its start
-			doomed.start(order{Do: "listen"})
+			doomed.Send(order{Do: "listen"})
 			runtime.Gosched()
 		}
 		next := startChild(t)
-		next.start(order{Do: "open", Addr: addr})
+		next.Send(order{Do: "open", Addr: addr})
 		if i%2 == 0 {
-			doomed.kill()
+			doomed.Kill()
 		}
-		next.finish()
+		next.Receive()
 		if i%2 == 1 {
-			doomed.kill()
+			doomed.Kill()
 		}
 		living = append(living, next)
-		listener := next.do(order{Do: "listen"}).Addr
+		listener := next.Do(order{Do: "listen"}).Addr
 		from := living[i*7%len(living)]
-		from.do(order{Do: "dial", Addr: listener})
-		from.start(order{Do: "exchange", N: 200})
+		from.Do(order{Do: "dial", Addr: listener})
+		from.Send(order{Do: "exchange", N: 200})
 		if len(living) > 3 { // the oldest one, the broker
 			victim := 0
 			if living[0] == from {
 				victim = 1
 			}
-			living[victim].kill()
+			living[victim].Kill()
 			living = append(living[:victim], living[victim+1:]...)
 		}
-		from.finish()
+		from.Receive()
 	}
 	for _, c := range living {
-		c.kill()
+		c.Kill()
 	}
 	dev, err := rnic.Open(rnic.Options{Addr: addr}) // nobody has the address
 	require.NoError(t, err)
@@ -210,22 +210,22 @@ func TestSharedAddressProcesses(t *testing.T) {
 	list := make([]*child, broker.Slots)
 	for i := range list {
 		list[i] = startChild(t)
-		list[i].start(order{Do: "open", Addr: addr})
+		list[i].Send(order{Do: "open", Addr: addr})
 	}
 	var listeners []netip.AddrPort
 	for _, c := range list {
-		c.finish()
-		listeners = append(listeners, c.do(order{Do: "listen"}).Addr)
+		c.Receive()
+		listeners = append(listeners, c.Do(order{Do: "listen"}).Addr)
 	}
 	for i, c := range list {
-		c.start(order{Do: "dial", Addr: listeners[(i+1)%len(list)]})
+		c.Send(order{Do: "dial", Addr: listeners[(i+1)%len(list)]})
 	}
 	for _, c := range list {
-		c.finish()
-		c.start(order{Do: "exchange", N: 20})
+		c.Receive()
+		c.Send(order{Do: "exchange", N: 20})
 	}
 	for _, c := range list {
-		c.finish()
+		c.Receive()
 	}
 }
 
@@ -253,25 +253,25 @@ func TestSharedAddressForked(t *testing.T) {
 	needSharing(t)
 	addr := ownaddr.Device(67)
 	first := newChild(t, addr)
-	gone := first.do(order{Do: "listen", Port: 7001}).Addr
-	heir := first.do(order{Do: "fork"}).PID
+	gone := first.Do(order{Do: "listen", Port: 7001}).Addr
+	heir := first.Do(order{Do: "fork"}).PID
 	defer unix.Kill(heir, unix.SIGKILL)
 	a := newChild(t, addr)
-	first.kill()
+	first.Kill()
 	b := newChild(t, addr)
-	require.Equal(t, gone, b.do(order{Do: "listen", Port: 7001}).Addr)
+	require.Equal(t, gone, b.Do(order{Do: "listen", Port: 7001}).Addr)
 	for _, c := range []*child{a, b} {
-		c.do(order{Do: "dial", Addr: gone})
-		c.do(order{Do: "exchange", N: 20})
+		c.Do(order{Do: "dial", Addr: gone})
+		c.Do(order{Do: "exchange", N: 20})
 	}
-	a.kill()
-	b.kill()
+	a.Kill()
+	b.Kill()
 	_, err := rnic.Open(rnic.Options{Addr: addr})
 	require.ErrorIs(t, err, unix.EADDRINUSE)
 	_, err = rnic.Open(rnic.Options{Addr: addr, Share: true})
 	require.ErrorIs(t, err, unix.EADDRINUSE)
 	require.EqualError(t, err, fmt.Sprintf("verbs: %v: open device: join shared address: process %d has ended, but its children hold the name: address already in use",
-		addr, first.cmd.Process.Pid))
+		addr, first.Process().Pid))
 	require.NoError(t, unix.Kill(heir, unix.SIGKILL))
 	require.Eventually(t, func() bool {
 		dev, err := rnic.Open(rnic.Options{Addr: addr})
@@ -316,10 +316,10 @@ func TestSharedAddressLostPeer(t *testing.T) {
 	newChild(t, addr)
 	doomed := newChild(t, addr)
 	e := newEnd(t, cm.Options{})
-	out, err := dialEcho(e.dev, e.m, doomed.do(order{Do: "listen"}).Addr)
+	out, err := dialEcho(e.dev, e.m, doomed.Do(order{Do: "listen"}).Addr)
 	require.NoError(t, err)
 	require.NoError(t, out.exchange(20))
-	doomed.kill()
+	doomed.Kill()
 	require.NoError(t, out.conn.Close())
 }
 
@@ -334,15 +334,15 @@ func TestSharedAddressPeerKilled(t *testing.T) {
 	l, err := e.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
 	for _, doomed := range list[:2] {
-		out, err := dialEcho(e.dev, e.m, doomed.do(order{Do: "listen"}).Addr)
+		out, err := dialEcho(e.dev, e.m, doomed.Do(order{Do: "listen"}).Addr)
 		require.NoError(t, err)
-		doomed.start(order{Do: "dial", Addr: l.Addr()})
+		doomed.Send(order{Do: "dial", Addr: l.Addr()})
 		r, err := l.Accept(soon(t))
 		require.NoError(t, err)
 		in, err := r.Accept(soon(t), e.newQP(t, verbs.RC), cm.AcceptOptions{})
 		require.NoError(t, err)
-		doomed.finish()
-		doomed.kill()
+		doomed.Receive()
+		doomed.Kill()
 		for _, c := range []*cm.Conn{out.conn, in} {
 			select {
 			case <-c.Done():

@@ -4,24 +4,18 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/childtest"
 	"github.com/softrnic/softrnic/verbs"
 )
-
-// childEnv makes the test binary a child: a process with a device that executes orders, one JSON
-// object a line, from its standard input until that ends.
-const childEnv = "SOFTRNIC_TEST_CHILD"
 
 // childOptions are the Options sent to a child.
 type childOptions struct {
@@ -37,7 +31,7 @@ func (o childOptions) options() Options {
 		RecvBuffer: o.RecvBuffer, SendBuffer: o.SendBuffer, Impair: o.Impair}
 }
 
-// order is an order to a child: "open" a device, "connect" its queue pair, "fill" memory, return
+// order is an order to a child, a process with a device: "open" a device, "connect" its queue pair, "fill" memory, return
 // its "sum", post a "recv", "send" or "write", or poll a "completion". "setuid" changes the user to
 // N, "hold" holds a name of a Unix socket, and "refusal" returns the error of opening a device.
 type order struct {
@@ -58,7 +52,6 @@ type remoteMemory struct {
 
 // answer is the reply to an order.
 type answer struct {
-	Err      string
 	Endpoint *verbs.Endpoint
 	Memory   remoteMemory
 	Addr     netip.AddrPort
@@ -73,30 +66,6 @@ var heldName net.Listener
 
 // setUser changes the user of this process. It is for Linux only.
 var setUser func(uid int) error
-
-func childMain() {
-	if os.Getenv(childEnv) == "" {
-		return
-	}
-	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	var e end
-	for {
-		var o order
-		if err := in.Decode(&o); err != nil {
-			if err != io.EOF {
-				fmt.Fprintln(os.Stderr, "child:", err)
-			}
-			os.Exit(0)
-		}
-		var a answer
-		if err := e.execute(&o, &a); err != nil {
-			a.Err = err.Error()
-		}
-		if err := out.Encode(a); err != nil {
-			os.Exit(1)
-		}
-	}
-}
 
 // execute executes an order.
 func (e *end) execute(o *order, a *answer) (err error) {
@@ -190,10 +159,8 @@ func sum(b []byte) string {
 
 // child is a child process, seen by its parent.
 type child struct {
-	t   testing.TB
-	cmd *exec.Cmd
-	in  *json.Encoder
-	out *json.Decoder
+	*childtest.Child[order, answer]
+	t testing.TB
 	answer
 }
 
@@ -201,61 +168,20 @@ type child struct {
 func newChild(t testing.TB, o childOptions, typ verbs.QPType) *child {
 	t.Helper()
 	c := startChild(t)
-	c.answer = c.do(order{Do: "open", Options: o, Type: typ})
+	c.answer = c.Do(order{Do: "open", Options: o, Type: typ})
 	return c
 }
 
 // startChild starts a child without a device.
 func startChild(t testing.TB) *child {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	c := &child{t: t, cmd: exec.Command(self)}
-	c.cmd.Env = append(os.Environ(), childEnv+"=1")
-	c.cmd.Stderr = os.Stderr
-	in, err := c.cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := c.cmd.StdoutPipe()
-	require.NoError(t, err)
-	c.in, c.out = json.NewEncoder(in), json.NewDecoder(out)
-	require.NoError(t, c.cmd.Start())
-	t.Cleanup(func() {
-		in.Close()
-		c.cmd.Wait()
-	})
-	return c
-}
-
-// start sends an order; finish waits for its reply.
-func (c *child) start(o order) {
-	c.t.Helper()
-	require.NoError(c.t, c.in.Encode(o))
-}
-
-func (c *child) finish() (a answer) {
-	c.t.Helper()
-	require.NoError(c.t, c.out.Decode(&a))
-	require.Empty(c.t, a.Err)
-	return a
-}
-
-func (c *child) do(o order) answer {
-	c.t.Helper()
-	c.start(o)
-	return c.finish()
+	return &child{Child: childtest.Start[order, answer](t), t: t}
 }
 
 // completion waits for a successful completion of the child.
 func (c *child) completion() verbs.WC {
 	c.t.Helper()
-	wc := c.do(order{Do: "completion"}).WC
+	wc := c.Do(order{Do: "completion"}).WC
 	require.NoError(c.t, wc.Err())
 	return wc
-}
-
-// kill kills the process without a chance to clean up.
-func (c *child) kill() {
-	c.t.Helper()
-	require.NoError(c.t, c.cmd.Process.Kill())
-	c.cmd.Wait()
 }

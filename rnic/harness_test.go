@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/softrnic/softrnic/internal/childtest"
 	"github.com/softrnic/softrnic/verbs"
 )
 
 // TestMain runs the tests, or the child process of a test, and checks that no goroutine remains.
 func TestMain(m *testing.M) {
 	os.Setenv(EnvLog, "off") // many tests cause failures
-	childMain()
+	childtest.Serve(new(end).execute)
 	goleak.VerifyTestMain(m)
 }
 

@@ -73,7 +73,7 @@ func traffic(t *testing.T, e *end, c *child, typ verbs.QPType) {
 		require.NoError(t, err)
 	} else {
 		require.NoError(t, verbs.Connect(e.qp, local, *c.Endpoint, verbs.ConnectOptions{}))
-		c.do(order{Do: "connect", Peer: &local})
+		c.Do(order{Do: "connect", Peer: &local})
 	}
 	lengths := map[verbs.QPType][]int{verbs.RC: {1, 4096, 100_003, 8 << 20}, verbs.UC: {1, 4096, 40_001}, verbs.UD: {1, 1024, 4056}}[typ]
 	grh := map[verbs.QPType]int{verbs.UD: 40}[typ]
@@ -82,19 +82,19 @@ func traffic(t *testing.T, e *end, c *child, typ verbs.QPType) {
 		mine := e.mr.Bytes()
 
 		fill(mine[:n], seed)
-		c.do(order{Do: "recv", N: min(n+grh, 8<<20)})
+		c.Do(order{Do: "recv", N: min(n+grh, 8<<20)})
 		e.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{e.mr.SGE(0, n)}, AH: ah, RemoteQPN: c.Endpoint.QPN, RemoteQKey: qkey})
 		require.EqualValues(t, n+grh, c.completion().ByteLen)
 		e.poll1(t)
-		require.Equal(t, sum(mine[:n]), c.do(order{Do: "sum", Off: grh, N: n}).Sum, "send of %d bytes", n)
+		require.Equal(t, sum(mine[:n]), c.Do(order{Do: "sum", Off: grh, N: n}).Sum, "send of %d bytes", n)
 
 		clear(mine)
-		c.do(order{Do: "fill", N: n, Seed: seed + 10})
+		c.Do(order{Do: "fill", N: n, Seed: seed + 10})
 		e.recv(t, 1, 0, min(n+grh, 8<<20))
-		c.do(order{Do: "send", N: n, Type: typ, Peer: &local})
+		c.Do(order{Do: "send", N: n, Type: typ, Peer: &local})
 		require.EqualValues(t, n+grh, e.poll1(t).ByteLen)
 		c.completion()
-		require.Equal(t, c.do(order{Do: "sum", N: n}).Sum, sum(mine[grh:grh+n]), "their send of %d bytes", n)
+		require.Equal(t, c.Do(order{Do: "sum", N: n}).Sum, sum(mine[grh:grh+n]), "their send of %d bytes", n)
 	}
 	if typ != verbs.RC {
 		return
@@ -103,19 +103,19 @@ func traffic(t *testing.T, e *end, c *child, typ verbs.QPType) {
 	fill(e.mr.Bytes()[:n], 20)
 	e.post(t, verbs.SendWR{Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{e.mr.SGE(0, n)}, RemoteAddr: c.Memory.Addr, RKey: c.Memory.RKey})
 	e.poll1(t)
-	require.Equal(t, sum(e.mr.Bytes()[:n]), c.do(order{Do: "sum", N: n}).Sum, "write")
+	require.Equal(t, sum(e.mr.Bytes()[:n]), c.Do(order{Do: "sum", N: n}).Sum, "write")
 
-	c.do(order{Do: "fill", N: n, Seed: 21})
+	c.Do(order{Do: "fill", N: n, Seed: 21})
 	e.post(t, verbs.SendWR{Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{e.mr.SGE(0, n)}, RemoteAddr: c.Memory.Addr, RKey: c.Memory.RKey})
 	e.poll1(t)
-	require.Equal(t, c.do(order{Do: "sum", N: n}).Sum, sum(e.mr.Bytes()[:n]), "read")
+	require.Equal(t, c.Do(order{Do: "sum", N: n}).Sum, sum(e.mr.Bytes()[:n]), "read")
 
-	c.do(order{Do: "fill", N: n, Seed: 22})
+	c.Do(order{Do: "fill", N: n, Seed: 22})
 	e.enterEngine()
-	c.do(order{Do: "write", N: n, Remote: remoteMemory{e.mr.Addr(), e.mr.RKey()}})
+	c.Do(order{Do: "write", N: n, Remote: remoteMemory{e.mr.Addr(), e.mr.RKey()}})
 	c.completion()
 	e.enterEngine()
-	require.Equal(t, c.do(order{Do: "sum", N: n}).Sum, sum(e.mr.Bytes()[:n]), "their write")
+	require.Equal(t, c.Do(order{Do: "sum", N: n}).Sum, sum(e.mr.Bytes()[:n]), "their write")
 }
 
 // TestPeerIsKilled kills the peer's process during a stream. Requests fail after the retries, with
@@ -126,7 +126,7 @@ func TestPeerIsKilled(t *testing.T) {
 	local, err := verbs.LocalEndpoint(e.dev, e.qp, 100)
 	require.NoError(t, err)
 	require.NoError(t, verbs.Connect(e.qp, local, *c.Endpoint, verbs.ConnectOptions{Retries: 4}))
-	c.do(order{Do: "connect", Peer: &local})
+	c.Do(order{Do: "connect", Peer: &local})
 	other := e.newQP(t, verbs.RC) // idle when the peer dies
 	endpoint, err := verbs.LocalEndpoint(e.dev, other, 100)
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestPeerIsKilled(t *testing.T) {
 	for range 10 {
 		e.poll1(t)
 	}
-	c.kill()
+	c.Kill()
 	for {
 		if wc := e.next(t); wc.Status != verbs.WCSuccess {
 			checkRetriesSpent(t, e, wc, 4, c.Addr)

@@ -63,8 +63,8 @@ func checkSharing(t *testing.T, addr netip.AddrPort, alone Options, typ verbs.QP
 	traffic(t, e, a, typ)
 	traffic(t, newEndOf(t, alone, typ), b, typ)
 	require.NoError(t, e.dev.Close())
-	a.kill()
-	b.kill()
+	a.Kill()
+	b.Kill()
 	requireFree(t, addr)
 }
 
@@ -144,12 +144,12 @@ func TestSharedAddressForeign(t *testing.T) {
 	addr := ownaddr.Device(64)
 	e := newEnd(t, Options{Addr: addr, Share: true})
 	c := startChild(t)
-	c.do(order{Do: "setuid", N: nobody})
-	a := c.do(order{Do: "refusal", Options: childOptions{Addr: addr, Share: true}})
+	c.Do(order{Do: "setuid", N: nobody})
+	a := c.Do(order{Do: "refusal", Options: childOptions{Addr: addr, Share: true}})
 	require.True(t, a.Denied)
 	require.Contains(t, a.Refusal, "the address belongs to another user: it is of user 0, this process is of user 65534")
 	require.NoError(t, e.dev.Close())
-	c.answer = c.do(order{Do: "open", Options: childOptions{Addr: addr, Share: true}, Type: verbs.RC})
+	c.answer = c.Do(order{Do: "open", Options: childOptions{Addr: addr, Share: true}, Type: verbs.RC})
 	traffic(t, newEnd(t, Options{}), c, verbs.RC)
 	_, err := Open(Options{Addr: addr, Share: true})
 	require.ErrorIs(t, err, os.ErrPermission)
@@ -165,8 +165,8 @@ func TestSharedAddressForeignBroker(t *testing.T) {
 	addr := ownaddr.Device(68)
 	for _, name := range []string{"broker", "1"} {
 		c := startChild(t)
-		c.do(order{Do: "setuid", N: 65534})
-		c.do(order{Do: "hold", Name: fmt.Sprintf("@softrnic/%v/%s", addr, name)})
+		c.Do(order{Do: "setuid", N: 65534})
+		c.Do(order{Do: "hold", Name: fmt.Sprintf("@softrnic/%v/%s", addr, name)})
 	}
 	o := childOptions{Addr: addr, Share: true}
 	traffic(t, newEnd(t, o.options()), newChild(t, o, verbs.RC), verbs.RC)
@@ -192,7 +192,7 @@ func TestSharedAddressKilled(t *testing.T) {
 	}
 	slot := broker.QPNSlot(first.Endpoint.QPN)
 	require.NotEqual(t, slot, broker.QPNSlot(e.qp.Num()))
-	first.kill()
+	first.Kill()
 
 	other := newChild(t, o, verbs.RC) // from a survivor, which is the broker now
 	traffic(t, e, other, verbs.RC)
@@ -220,7 +220,7 @@ func connectChild(t *testing.T, e *end, c *child, o verbs.ConnectOptions) {
 	local, err := verbs.LocalEndpoint(e.dev, e.qp, 100)
 	require.NoError(t, err)
 	require.NoError(t, verbs.Connect(e.qp, local, *c.Endpoint, o))
-	c.do(order{Do: "connect", Peer: &local})
+	c.Do(order{Do: "connect", Peer: &local})
 }
 
 // reopenSlot opens and closes devices until one has the slot.

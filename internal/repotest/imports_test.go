@@ -49,6 +49,7 @@ var allowedImports = map[string][]string{
 	"internal/vtime":         {},
 	"internal/cluster":       {"internal/vtime", "internal/deadline", "internal/link", "internal/rnichook", "rnic", "verbs", "wire"},
 	"internal/faulttest":     {},
+	"internal/childtest":     {},
 	"internal/ownaddr":       {},
 	"internal/racesync":      {},
 	"internal/pages":         {"internal/place"},
