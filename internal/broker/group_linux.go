@@ -50,7 +50,8 @@ func enterGroup(addr netip.AddrPort) (*group, error) {
 		groups.list = make(map[netip.AddrPort]*group)
 	}
 	groups.list[addr] = g
-	g.running.Go(g.watchAddress)
+	w := g.startWatch()
+	g.running.Go(func() { g.watchAddress(w) })
 	return g, nil
 }
 

@@ -25,8 +25,9 @@ const (
 )
 
 // serveName accepts connections at a name until the listener is closed. ended is called, if it is
-// not nil, when a process that watches has ended.
-func (g *group) serveName(l *net.UnixListener, ended func()) {
+// not nil, with a process whose connection has ended without a request for the sockets: it watches,
+// or was killed before it could say so.
+func (g *group) serveName(l *net.UnixListener, ended func(pid int)) {
 	g.running.Go(func() {
 		for {
 			c, err := l.AcceptUnix()
@@ -45,28 +46,28 @@ func (g *group) serveName(l *net.UnixListener, ended func()) {
 }
 
 // handleConn serves one connection.
-func (g *group) handleConn(c *net.UnixConn, ended func()) {
+func (g *group) handleConn(c *net.UnixConn, ended func(pid int)) {
 	if !g.trackConn(c) {
 		return
 	}
 	defer g.untrackConn(c)
-	if _, err := checkPeer(c); err != nil {
+	pid, err := checkPeer(c)
+	if err != nil {
 		return
 	}
 	var request [2]byte
 	_ = c.SetReadDeadline(time.Now().Add(requestTimeout)) // fails if closed, like Read
-	if n, err := c.Read(request[:]); err != nil || n != len(request) {
-		return // such as isAlive
-	}
-	switch request[0] {
-	case requestSockets:
+	n, err := c.Read(request[:])
+	switch arrived := err == nil && n == len(request); {
+	case arrived && request[0] == requestSockets:
 		g.sendSockets(c)
-	case requestWatch:
+		return
+	case arrived && request[0] == requestWatch:
 		_ = c.SetReadDeadline(time.Time{})
 		_, _ = c.Read(request[:]) // until the end of the process
-		if ended != nil && !g.isClosed() {
-			ended()
-		}
+	}
+	if ended != nil && !g.isClosed() {
+		ended(pid)
 	}
 }
 

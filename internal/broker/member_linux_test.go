@@ -3,6 +3,7 @@ package broker
 import (
 	"net"
 	"net/netip"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -170,6 +171,50 @@ func TestBrokerEnds(t *testing.T) {
 	require.NoError(t, d.Close())
 	_, err = d.Register(10)
 	require.ErrorIs(t, err, ErrClosed)
+}
+
+// isSlotUsed reports whether the table has an owner of a slot.
+func isSlotUsed(t *testing.T, g *group, slot int) (used bool) {
+	t.Helper()
+	require.NoError(t, g.update(func(t *table) error { used = t.isUsed(slot); return nil }))
+	return used
+}
+
+// TestKilledBeforeWatch kills a process that has a slot and a connection to the broker, before its
+// request.
+func TestKilledBeforeWatch(t *testing.T) {
+	m, err := Join(testAddr(7))
+	require.NoError(t, err)
+	defer m.Close()
+	waitFor(t, func() bool { // the name is held
+		c, err := m.g.dialName(brokerName)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	require.NoError(t, m.g.update(func(t *table) error { t.markUsed(40); return nil }))
+	c, err := m.g.dialName(brokerName)
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	waitFor(t, func() bool { return !isSlotUsed(t, m.g, 40) })
+}
+
+// TestSlowEnd checks that the slot of a process that ends slowly is freed when it has ended, however
+// long after its connection that is.
+func TestSlowEnd(t *testing.T) {
+	m, err := Join(testAddr(8))
+	require.NoError(t, err)
+	swept := make(chan struct{})
+	go func() {
+		m.g.sweepAfter(os.Getpid())
+		close(swept)
+	}()
+	require.True(t, isSlotUsed(t, m.g, m.slot))
+	require.NoError(t, m.name.Close())
+	<-swept
+	require.False(t, isSlotUsed(t, m.g, m.slot))
+	require.NoError(t, m.Close())
 }
 
 // TestServiceOfEndedProcess registers the service of a process whose end nobody has noticed yet.
