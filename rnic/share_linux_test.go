@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -213,6 +214,41 @@ func TestSharedAddressKilled(t *testing.T) {
 	n, err := heir.cq.Poll(wc[:])
 	require.NoError(t, err)
 	require.Zero(t, n)
+}
+
+// TestSharedAddressICMP sends from one device of an address to a closed port. The kernel may pass the
+// ICMP error to any device there, also to one that is connected to a queue pair of the same number: it
+// ends no queue pair with another peer.
+func TestSharedAddressICMP(t *testing.T) {
+	needSharing(t)
+	o := Options{Addr: ownaddr.Device(69), Share: true}
+	peer := newEnd(t, Options{})
+	to, err := verbs.LocalEndpoint(peer.dev, peer.qp, 100)
+	require.NoError(t, err)
+	closed := to
+	closed.GID = verbs.GIDFromAddr(ownaddr.Device(70).Addr())
+	var list []*end
+	for i := range 16 { // the kernel selects by a hash of the addresses and ports
+		e := newEnd(t, o)
+		closed.UDPPort = uint16(40000 + i)
+		list = append(list, e)
+		from, err := verbs.LocalEndpoint(e.dev, e.qp, 100)
+		require.NoError(t, err)
+		if i == 0 {
+			require.NoError(t, verbs.Connect(peer.qp, to, from, verbs.ConnectOptions{}))
+			require.NoError(t, verbs.Connect(e.qp, from, to, verbs.ConnectOptions{}))
+			continue
+		}
+		require.NoError(t, verbs.Connect(e.qp, from, closed, verbs.ConnectOptions{AckTimeout: time.Millisecond, Retries: 1}))
+		e.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{e.mr.SGE(0, 8)}})
+		require.Equal(t, verbs.WCRetryExcErr, e.next(t).Status)
+	}
+	for i := range 10 {
+		peer.recv(t, uint64(i), 0, 8)
+		list[0].post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{list[0].mr.SGE(0, 8)}})
+		list[0].poll1(t)
+		peer.poll1(t)
+	}
 }
 
 // connectChild connects e's queue pair with that of a child.
