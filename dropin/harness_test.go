@@ -11,12 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/dropin/internal/programtest"
 )
 
 // envAll makes the tests run all combinations and sizes instead of a selection.
@@ -24,45 +25,7 @@ const envAll = "DROPIN_TEST_ALL"
 
 var runAll = os.Getenv(envAll) != ""
 
-// envLibraries names a directory with built libraries, which the tests use instead of building them.
-const envLibraries = "DROPIN_TEST_LIBRARIES"
-
-// workDir is the directory of libraries and programs, removed at the end.
-var workDir string
-
-func TestMain(m *testing.M) {
-	code := func() int {
-		var err error
-		if workDir, err = os.MkdirTemp("", "dropin-test-"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(workDir)
-		return m.Run()
-	}()
-	os.Exit(code)
-}
-
-// buildLibraries builds the libraries once and returns their directory.
-var buildLibraries = sync.OnceValues(func() (string, error) {
-	if dir := os.Getenv(envLibraries); dir != "" {
-		return dir, nil
-	}
-	out, err := exec.Command("./build.sh", workDir).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build.sh: %w\n%s", err, out)
-	}
-	return workDir, nil
-})
-
-// libraryDir returns the directory of the libraries, or skips the test where they cannot be built.
-func libraryDir(t *testing.T) string {
-	t.Helper()
-	require.NoError(t, requireFiles("/usr/include/infiniband/verbs.h"), "apt-get install libibverbs-dev librdmacm-dev")
-	dir, err := buildLibraries()
-	require.NoError(t, err)
-	return dir
-}
+func TestMain(m *testing.M) { os.Exit(programtest.RunTests(m)) }
 
 func requireFiles(names ...string) error {
 	var errs []error
@@ -71,16 +34,6 @@ func requireFiles(names ...string) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// needPrograms skips a test unless all programs are installed.
-func needPrograms(t *testing.T, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skip("not installed: " + name)
-		}
-	}
 }
 
 // A command is a program to run with the preloaded library.
@@ -107,7 +60,7 @@ func (c command) start(t *testing.T) (*exec.Cmd, func() result) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	cmd := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "LD_PRELOAD="+filepath.Join(libraryDir(t), "libsoftrnic-preload.so"))
+	cmd.Env = append(os.Environ(), "LD_PRELOAD="+filepath.Join(programtest.LibraryDir(t), "libsoftrnic-preload.so"))
 	cmd.Env = append(cmd.Env, c.environ...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -144,8 +97,8 @@ func buildProgram(t *testing.T, source string, flags ...string) string {
 	if filepath.Ext(source) == ".cc" {
 		cc, standard = "g++", "-std=c++17"
 	}
-	needPrograms(t, cc)
-	libraryDir(t)
+	programtest.NeedPrograms(t, cc)
+	programtest.LibraryDir(t)
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(source, filepath.Ext(source)))
 	args := []string{standard, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", out, filepath.Join("testdata", source)}
 	args = append(append(args, flags...), "-libverbs")

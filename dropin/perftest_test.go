@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/dropin/internal/programtest"
 )
 
 // A perftestVariant is a way to run a test of perftest.
@@ -20,6 +22,7 @@ type perftestVariant struct {
 	args    []string
 	environ []string
 	all     bool // with all sizes
+	few     bool // messages, of which none is repeated if the receiver's socket overruns
 }
 
 var perftestVariants = []perftestVariant{
@@ -31,14 +34,16 @@ var perftestVariants = []perftestVariant{
 	{name: "inline", option: "--inline_size", args: []string{"-I", "64", "-s", "64"}},
 	{name: "all-sizes", option: "--all", args: []string{"-a"}, all: true},
 	{name: "rdma-cm", option: "--rdma_cm", args: []string{"-R"}},
+	{name: "uc", option: "/UC/", args: []string{"-c", "UC"}, few: true},
+	{name: "ud", option: "/UD/", args: []string{"-c", "UD"}, few: true},
 	{name: "ipv6", environ: []string{"SOFTRNIC_ADDR=::1"}},
 	{name: "loss", environ: []string{"SOFTRNIC_IMPAIR=loss 1%"}},
 }
 
 // perftestSelection are the variants that run unless all do.
 var perftestSelection = map[string][]string{
-	"ib_send_bw": {"plain", "srq", "bidirectional", "loss"}, "ib_send_lat": {"plain", "events", "srq"},
-	"ib_write_bw": {"plain", "8-qps", "all-sizes", "ipv6"}, "ib_write_lat": {"plain", "inline"},
+	"ib_send_bw": {"plain", "srq", "bidirectional", "loss", "ud"}, "ib_send_lat": {"plain", "events", "srq", "ud"},
+	"ib_write_bw": {"plain", "8-qps", "all-sizes", "ipv6", "uc"}, "ib_write_lat": {"plain", "inline", "uc"},
 	"ib_read_bw": {"plain", "loss"}, "ib_read_lat": {"plain", "ipv6"},
 	"ib_atomic_bw": {"plain", "bidirectional"}, "ib_atomic_lat": {"plain", "events"},
 }
@@ -65,6 +70,8 @@ func (v perftestVariant) wantRows(test string, iterations int) (rows [][2]int) {
 	switch {
 	case strings.Contains(test, "atomic"):
 		size = 8
+	case strings.HasSuffix(test, "_bw") && slices.Contains(v.args, "UD"):
+		size = 4096 // the MTU
 	case strings.HasSuffix(test, "_bw"):
 		size = 65536
 	}
@@ -88,7 +95,7 @@ func (v perftestVariant) wantRows(test string, iterations int) (rows [][2]int) {
 // sizes with all iterations.
 func TestPerftest(t *testing.T) {
 	for test, selection := range perftestSelection {
-		needPrograms(t, test)
+		programtest.NeedPrograms(t, test)
 		help, _ := exec.Command(test, "--help").CombinedOutput() // status 1
 		for _, v := range perftestVariants {
 			if !runAll && !slices.Contains(selection, v.name) || !strings.Contains(string(help), v.option) {
@@ -101,16 +108,21 @@ func TestPerftest(t *testing.T) {
 
 func runPerftest(t *testing.T, test string, v perftestVariant) {
 	iterations := 1000
-	if v.all {
+	switch {
+	case v.all && !runAll:
+		iterations = 20 // of up to 8 MiB
+	case v.all:
 		iterations = 100
+	case v.few || !runAll:
+		iterations = 200
 	}
-	port := freePort(t)
+	port := programtest.FreePort(t)
 	args := append([]string{test, "-d", "softrnic0", "-x", "0", "-F", "-p", port, "-n", strconv.Itoa(iterations)}, v.args...)
 	_, server := command{args: args, environ: v.environ, limit: 2 * time.Minute}.start(t)
 	if slices.Contains(v.args, "-R") {
 		time.Sleep(500 * time.Millisecond) // no socket shows that it listens
 	} else {
-		waitListening(t, port)
+		programtest.WaitListening(t, port)
 	}
 	_, client := command{args: append(args, "127.0.0.1"), environ: v.environ, limit: 2 * time.Minute}.start(t)
 	atClient, atServer := client(), server()
@@ -140,14 +152,14 @@ func waitBusy(t *testing.T, pid int) {
 // TestKilledPeer kills a side of ib_write_bw in the middle: the other ends with an error, and the next program
 // removes the files of the killed one.
 func TestKilledPeer(t *testing.T) {
-	needPrograms(t, "ib_write_bw", "ibv_devinfo")
+	programtest.NeedPrograms(t, "ib_write_bw", "ibv_devinfo")
 	for _, victim := range []string{"server", "client"} {
 		t.Run(victim, func(t *testing.T) {
-			port, dir := freePort(t), t.TempDir()
+			port, dir := programtest.FreePort(t), t.TempDir()
 			environ := []string{"TMPDIR=" + dir}
 			args := []string{"ib_write_bw", "-d", "softrnic0", "-x", "0", "-F", "-p", port, "-D", "60", "-s", "4096"}
 			server, serverEnd := command{args: args, environ: environ}.start(t)
-			waitListening(t, port)
+			programtest.WaitListening(t, port)
 			client, clientEnd := command{args: append(args, "127.0.0.1"), environ: environ}.start(t)
 			waitBusy(t, client.Process.Pid)
 			killed, ends := server, []func() result{serverEnd, clientEnd}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/dropin/internal/programtest"
 )
 
 // TestBadInput checks the error of each wrong call.
@@ -133,7 +135,7 @@ func TestCPlusPlus(t *testing.T) {
 
 // TestAsyncWatch checks that ibv_asyncwatch opens the device and waits for events.
 func TestAsyncWatch(t *testing.T) {
-	needPrograms(t, "ibv_asyncwatch", "stdbuf")
+	programtest.NeedPrograms(t, "ibv_asyncwatch", "stdbuf")
 	r := command{args: []string{"timeout", "-s", "INT", "2", "stdbuf", "-oL", "ibv_asyncwatch", "-d", "softrnic0"}}.runProgram(t)
 	require.Contains(t, r.stdout, "softrnic0: async event FD", r)
 	require.Equal(t, 124, r.code, "it runs until it is interrupted: %v", r)
@@ -176,7 +178,7 @@ var sanitizers = []sanitizer{
 // buildEngine builds the libraries with the sanitizer and returns the environment of programs, or skips the test.
 func (s sanitizer) buildEngine(t *testing.T) (environ []string) {
 	t.Helper()
-	needPrograms(t, "gcc", "nm")
+	programtest.NeedPrograms(t, "gcc", "nm")
 	file, err := exec.Command("gcc", "-print-file-name="+s.library).Output()
 	require.NoError(t, err)
 	library, err := filepath.EvalSymlinks(strings.TrimSpace(string(file)))

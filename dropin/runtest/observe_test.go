@@ -8,18 +8,21 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/dropin/internal/programtest"
 )
 
 // TestObserve checks that stat and top find a running program by its name, and that the capture of its packets is complete
 // after its end.
 func TestObserve(t *testing.T) {
-	needPrograms(t, "ibv_rc_pingpong")
+	programtest.NeedPrograms(t, "ibv_rc_pingpong")
 	b := needBuild(t)
 	session, dir := t.TempDir(), t.TempDir()
 	environ := []string{"XDG_RUNTIME_DIR=" + session}
-	file := filepath.Join(dir, "packets.pcapng")
-	server := start(t, environ, []string{"--capture", file, "--impair", "loss 1% seed 3"}, "ibv_rc_pingpong", "-g", "0", "-p", "18631")
-	awaitListener(t, server, "18631")
+	file, port := filepath.Join(dir, "packets.pcapng"), programtest.FreePort(t)
+	pingpong := []string{"ibv_rc_pingpong", "-g", "0", "-p", port}
+	server := start(t, environ, []string{"--capture", file, "--impair", "loss 0.1% seed 3"}, pingpong...)
+	programtest.WaitListening(t, port)
 
 	query := func(args ...string) []byte {
 		c := exec.Command(b.softrnic, args...)
@@ -35,10 +38,10 @@ func TestObserve(t *testing.T) {
 	require.NoError(t, json.Unmarshal(query("stat", "--json", "--of", "ibv_rc_pingpong"), &reports))
 	require.Len(t, reports, 1)
 	require.Equal(t, server.cmd.Process.Pid, reports[0].Process.PID, "softrnic has become the program")
-	require.Equal(t, "loss 1% seed 3", reports[0].Faults.Spec)
+	require.Equal(t, "loss 0.1% seed 3", reports[0].Faults.Spec)
 	require.Contains(t, string(query("top", "-n", "1", "-d", "1ms")), "ibv_rc_pingpong")
 
-	runProgram(t, environ, nil, "ibv_rc_pingpong", "-g", "0", "-p", "18631", "127.0.0.1")
+	runProgram(t, environ, nil, append(pingpong, "127.0.0.1")...)
 	out, status := server.wait(t)
 	require.Zero(t, status, out)
 	info, err := os.Stat(file)
@@ -48,10 +51,11 @@ func TestObserve(t *testing.T) {
 
 // TestExplain checks that --explain names the reason of a failed completion.
 func TestExplain(t *testing.T) {
-	needPrograms(t, "ib_send_bw")
-	server := start(t, nil, nil, "ib_send_bw", "-p", "18632", "-n", "5000")
-	awaitListener(t, server, "18632")
-	client := start(t, nil, []string{"--explain", "--impair", "loss 100%"}, "ib_send_bw", "-p", "18632", "-n", "5000", "-u", "8", "127.0.0.1")
+	programtest.NeedPrograms(t, "ib_send_bw")
+	port := programtest.FreePort(t)
+	server := start(t, nil, nil, "ib_send_bw", "-p", port, "-n", "5000")
+	programtest.WaitListening(t, port)
+	client := start(t, nil, []string{"--explain", "--impair", "loss 100%"}, "ib_send_bw", "-p", port, "-n", "5000", "-u", "8", "127.0.0.1")
 	out, status := client.wait(t)
 	require.NotZero(t, status, out)
 	require.Contains(t, out, "no acknowledgement from 127.")
@@ -61,7 +65,7 @@ func TestExplain(t *testing.T) {
 
 // TestCaptureOfSeveral checks that programs that run one after the other keep the captures of earlier ones.
 func TestCaptureOfSeveral(t *testing.T) {
-	needPrograms(t, "ibv_devices", "ibv_devinfo")
+	programtest.NeedPrograms(t, "ibv_devices", "ibv_devinfo")
 	needBuild(t)
 	dir := t.TempDir()
 	pair, file := filepath.Join(dir, "pair"), filepath.Join(dir, "packets.pcapng")

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/dropin/internal/programtest"
 )
 
 // TestStatus checks that the exit status and the signal are the program's.
@@ -78,7 +80,7 @@ func TestSetuid(t *testing.T) {
 
 // TestEnv checks that a shell that evaluates the output of softrnic env has devices, and keeps what it preloads.
 func TestEnv(t *testing.T) {
-	needPrograms(t, "ibv_devices")
+	programtest.NeedPrograms(t, "ibv_devices")
 	b := needBuild(t)
 	c := exec.Command("sh", "-c", `eval "$("$0" env --devices 2)"; echo "$LD_PRELOAD"; ibv_devices`, b.softrnic)
 	c.Env = append(os.Environ(), "SOFTRNIC_DROPIN_DIR="+b.libraries, "LD_PRELOAD=/nonexistent/libother.so")
@@ -92,7 +94,7 @@ func TestEnv(t *testing.T) {
 
 // TestDevices checks the number of devices, and that a child of the program has them.
 func TestDevices(t *testing.T) {
-	needPrograms(t, "ibv_devinfo")
+	programtest.NeedPrograms(t, "ibv_devinfo")
 	out := runProgram(t, nil, []string{"--devices", "3"}, "sh", "-c", "ibv_devinfo -l; ls /sys/class/infiniband /dev/infiniband")
 	for _, want := range []string{"3 HCAs found", "softrnic2\n", "uverbs2\n"} {
 		require.Contains(t, out, want)
@@ -130,7 +132,7 @@ func TestStandIn(t *testing.T) {
 
 // TestExample runs the example for continuous integration: a program under four fault models.
 func TestExample(t *testing.T) {
-	needPrograms(t, "cc")
+	programtest.NeedPrograms(t, "cc")
 	b := needBuild(t)
 	c := exec.CommandContext(t.Context(), "../example/test.sh")
 	c.Env = append(os.Environ(), "SOFTRNIC="+b.softrnic, "SOFTRNIC_DROPIN_DIR="+b.libraries)
