@@ -86,8 +86,31 @@ func documentHead() string {
 	return text + ". It runs under QEMU's emulation, one to two hundred times slower than a machine.\n"
 }
 
+// envPart names a part of the cells to run, such as 1/2 for every second one from the first on: with
+// 2/2 the others are run.
+const envPart = "INTEROP_PART"
+
+// partOf returns the number of a part of the cells, from 0, and the number of parts.
+var partOf = sync.OnceValues(func() (part, parts int) {
+	text := os.Getenv(envPart)
+	if text == "" {
+		return 0, 1
+	}
+	if n, err := fmt.Sscanf(text, "%d/%d", &part, &parts); n != 2 || err != nil || part < 1 || part > parts {
+		panic(fmt.Sprintf("%s: %q is no part of the cells; want for example 1/2", envPart, text))
+	}
+	return part - 1, parts
+})
+
+// cells is the number of cells so far.
+var cells int
+
 // cell runs a test and counts it in a cell of the matrix.
 func cell(t *testing.T, table *matrix.Table, column string, row []string, name string, f func(t *testing.T)) {
+	part, parts := partOf()
+	if cells++; cells%parts != part {
+		return
+	}
 	test := t.Name() + "/" + strings.ReplaceAll(name, " ", "_")
 	passed := 0
 	if table != statusT && kept()[test] {
