@@ -1,10 +1,12 @@
 package qp
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/congestion"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -145,4 +147,134 @@ func TestWindowBoundsBytesInFlight(t *testing.T) {
 		p.deliver(p.b, pkts...)
 		p.deliver(p.a, p.drain(p.b)...)
 	}
+}
+
+// controlled returns a pair with a congestion control. The peers know each other's receive buffer.
+func controlled(t *testing.T, mode congestion.Mode) *pair {
+	return connect(t, func(o *options) {
+		o.config = func(c *Config) { c.Congestion = mode }
+		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 1 << 20 }
+	})
+}
+
+// TestCapableOnlyIfControlled checks that packets are ECN-capable only with a control that reacts to
+// marks, and only to peers that send notifications.
+func TestCapableOnlyIfControlled(t *testing.T) {
+	require.Zero(t, controlled(t, congestion.Off).a.path.TrafficClass)
+	require.Zero(t, controlled(t, congestion.Delay).a.path.TrafficClass)
+	require.EqualValues(t, ecnCapable, controlled(t, congestion.Auto).a.path.TrafficClass)
+	require.EqualValues(t, ecnCapable, controlled(t, congestion.DCQCN).a.path.TrafficClass)
+	unknown := connect(t, func(o *options) { o.config = func(c *Config) { c.Congestion = congestion.Auto } })
+	require.Zero(t, unknown.a.path.TrafficClass, "rxe sends none")
+	require.NotNil(t, unknown.a.sending, "but its acknowledgements have a delay")
+}
+
+// sendNow lets the requests of a and the acknowledgements of b arrive, one way in half a round trip,
+// until a has nothing to send now, and returns the number of data packets.
+func (p *pair) sendNow(rtt reliability.Time) (packets int) {
+	for pkts := p.drain(p.a); len(pkts) > 0; pkts = p.drain(p.a) {
+		packets += len(pkts)
+		p.now += rtt / 2
+		p.deliver(p.b, pkts...)
+		p.now += rtt / 2
+		p.deliver(p.a, p.drain(p.b)...)
+	}
+	return packets
+}
+
+// cnp returns a notification from b to a.
+func (p *pair) cnp() *wire.Packet {
+	raw := make([]byte, wire.CNPLen)
+	wire.PutCNP(raw, p.a.Num())
+	pkt := &wire.Packet{Src: p.b.addr, Dst: p.a.addr}
+	require.Equal(p.t, wire.DropNone, pkt.Parse(raw))
+	return pkt
+}
+
+// TestPacedRequests checks that after notifications the requests leave in bursts at the times that
+// Deadline announces, all of them, and that the reductions are counted and recorded.
+func TestPacedRequests(t *testing.T) {
+	p := controlled(t, congestion.Auto)
+	p.now = 1 << 30
+	p.a.post(p.now, p.write(1, 0, 0, regionBytes))
+	p.sendNow(100 * reliability.Microsecond)
+	require.Len(t, p.a.takeCompletions(), 1)
+	p.a.post(p.now, p.write(2, 0, 0, regionBytes))
+	for range 20 {
+		p.deliver(p.a, p.cnp())
+		p.now += reliability.Millisecond / 2
+		p.sendNow(100 * reliability.Microsecond)
+	}
+	c := p.a.Counters()
+	require.EqualValues(t, 20, c.CNPReceived)
+	require.Positive(t, c.RateReductions)
+	require.LessOrEqual(t, c.RateReductions, c.CNPReceived)
+	records := p.a.Records()
+	last := records[0].Text
+	for _, r := range records {
+		if strings.HasPrefix(r.Text, "rate ") {
+			last = r.Text
+		}
+	}
+	require.Contains(t, last, "Mbit/s after a congestion notification")
+
+	for i := 3; len(p.a.takeCompletions()) == 0 || i < 6; i++ {
+		require.Less(t, i, 1000)
+		if sent, _ := p.a.Queued(); sent == 0 {
+			p.a.post(p.now, p.write(uint64(i), 0, 0, regionBytes))
+		}
+		if p.sendNow(100*reliability.Microsecond) == 0 {
+			at := p.a.Deadline()
+			require.Greater(t, at, p.now, "Drain has more to send later")
+			p.now = at
+			p.a.Advance(p.now)
+		}
+	}
+	require.Positive(t, p.a.Counters().PacingStalls)
+	require.Zero(t, p.a.Counters().Timeouts)
+}
+
+// TestPacedResponses checks that notifications pace read responses, whose acknowledgements stay
+// behind them, also of a queue pair that sends no requests.
+func TestPacedResponses(t *testing.T) {
+	p := controlled(t, congestion.Auto)
+	p.now = 1 << 30
+	read := func(id uint64) {
+		wr := p.write(id, 0, 0, regionBytes)
+		wr.Opcode = verbs.WRRDMARead
+		p.a.post(p.now, wr)
+	}
+	read(1)
+	p.deliver(p.b, p.drain(p.a)...)
+	responses := p.drain(p.b)
+	require.NotEmpty(t, responses)
+	p.now += 100 * reliability.Microsecond
+	p.deliver(p.a, responses...)
+	for range 8 {
+		pkt := p.cnp()
+		pkt.Src, pkt.BTH.DestQPN = p.a.addr, p.b.Num()
+		p.deliver(p.b, pkt)
+		p.now += 200 * reliability.Microsecond
+	}
+	require.Positive(t, p.b.Counters().RateReductions)
+	require.Len(t, p.a.takeCompletions(), 1)
+	read(2)
+	for range 1000 {
+		if len(p.a.wcs) > 0 {
+			break
+		}
+		p.deliver(p.b, p.drain(p.a)...)
+		pkts := p.drain(p.b)
+		if len(pkts) == 0 {
+			at := p.b.Deadline()
+			require.Greater(t, at, p.now)
+			p.now = at
+			p.b.Advance(p.now)
+			continue
+		}
+		p.deliver(p.a, pkts...)
+	}
+	require.Equal(t, []string{"2 RDMA_READ len=65536"}, p.a.takeCompletions())
+	require.Positive(t, p.b.Counters().PacingStalls)
+	require.Zero(t, p.a.Counters().CompleterRetryErr)
 }

@@ -3,6 +3,7 @@ package qp
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/congestion"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -32,6 +33,9 @@ type Config struct {
 	// PortMTU is the active MTU of the port in bytes, the maximum payload of a
 	// datagram; 0 means MaxMTU.
 	PortMTU int
+
+	// Congestion is the congestion control of an RC queue pair.
+	Congestion congestion.Mode
 }
 
 // A Core is a queue pair without I/O: work queues, state machine, requester and
@@ -109,6 +113,8 @@ type requester struct {
 	retry      reliability.Retry
 	rtt        reliability.RTT
 	credits    reliability.Credits
+
+	rateControl
 }
 
 // A responder is the receiving half of a Core.
@@ -139,6 +145,7 @@ func New(cfg Config) *Core {
 	if cfg.PortMTU > 0 {
 		c.portMTU = uint32(cfg.PortMTU)
 	}
+	c.mode = cfg.Congestion
 	c.chooseTransport(cfg)
 	c.resetAll()
 	return c
@@ -231,6 +238,7 @@ func (c *Core) resetAll() {
 	c.retry.Stop()
 	c.rtt = reliability.RTT{}
 	c.window, c.readWindow = reliability.Window{}, reliability.Window{}
+	c.stopRateControl()
 	c.acks = reliability.Acks{}
 	c.recv.Reset(0)
 	c.res.Reset(0)
@@ -269,4 +277,6 @@ type Counters struct {
 	ECNMarked            uint64 // packets that arrived with the congestion mark
 	CreditStalls         uint64 // messages that waited for a credit
 	Unsignaled           uint64 // requests that succeeded without a completion
+	RateReductions       uint64 // reductions by congestion control
+	PacingStalls         uint64 // times that packets waited for the pacer
 }

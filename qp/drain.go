@@ -59,7 +59,7 @@ func (c *Core) putAETH(now reliability.Time, b []byte, op wire.Opcode, psn wire.
 }
 
 // sendResponse builds the packets of the pending response r as far as the batch
-// has space, and reports whether the response is complete.
+// has space and the pacer permits, and reports whether the response is complete.
 func (c *Core) sendResponse(now reliability.Time, out Out, r *reliability.Resource) bool {
 	if r.Atomic {
 		info := wire.RCAtomicAck.Info()
@@ -74,6 +74,9 @@ func (c *Core) sendResponse(now reliability.Time, out Out, r *reliability.Resour
 		return true
 	}
 	for r.Pending() {
+		if !c.mayPace(now) {
+			return false
+		}
 		off := uint32(r.Next.Sub(r.First)) * c.mtu
 		n := min(c.mtu, r.Length-off)
 		var src []byte
@@ -110,6 +113,7 @@ func (c *Core) sendResponse(now reliability.Time, out Out, r *reliability.Resour
 		}
 		b[1] |= uint8(pad) << 4
 		c.counters.SentBytes += uint64(n)
+		c.onDataSent(now, int(n))
 		c.acks.OnResponseSent(r.Next)
 		c.res.OnPacketSent(r)
 	}

@@ -47,6 +47,9 @@ func (t rc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
 		}
 		t.forceAckReq = true // send one more packet to get an acknowledgement, so that the window moves
 	}
+	if !t.mayPace(now) {
+		return blocked
+	}
 	fillsWindow := !t.window.Allows(inFlight+int(n)+PacketCost, int(t.mtu)+PacketCost)
 	last := off+n == w.length
 	ackReq := t.wantsAck(w, last, fillsWindow)
@@ -54,6 +57,7 @@ func (t rc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
 	if o != sent {
 		return o
 	}
+	t.onDataSent(now, int(n))
 	t.recordAckReq(last, ackReq)
 	if t.splitsWrite(w) && !t.next.Less(t.top) {
 		t.credits.StartMessage(last && w.op == verbs.WRRDMAWriteWithImm)
@@ -161,12 +165,16 @@ func (t rc) handlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
 
 // drain implements transport: responses and NAKs, congestion notifications, then requests.
 func (t rc) drain(now reliability.Time, out Out) bool {
+	t.resumeAt = 0
 	for r := t.res.NextPending(); r != nil; r = t.res.NextPending() {
 		if !t.sendResponse(now, out, r) {
-			return true
+			if t.resumeAt == 0 {
+				return true
+			}
+			break // paced
 		}
 	}
-	if t.acks.NAKPending() && !t.sendAck(now, out) {
+	if t.resumeAt == 0 && t.acks.NAKPending() && !t.sendAck(now, out) {
 		return true
 	}
 	return t.cnpDue && !t.sendCNP(now, out) || t.sendRequests(now, out)
@@ -190,9 +198,9 @@ func (t rc) expireDelayedAck() {
 // deadline implements transport.
 func (t rc) deadline() reliability.Time {
 	if t.state != sRTS && t.state != sSQD {
-		return 0 // no timer runs in this state
+		return t.resumeAt // no other timer runs in this state
 	}
-	return reliability.Earlier(t.retry.Deadline(), t.acks.Deadline())
+	return reliability.Earlier(reliability.Earlier(t.retry.Deadline(), t.acks.Deadline()), t.resumeAt)
 }
 
 // advance implements transport.
@@ -219,8 +227,7 @@ func (t rc) advance(now reliability.Time) {
 				t.counters.Timeouts++
 			}
 			t.counters.CompleterRetryErr++
-			t.window.OnTimeout(now)
-			t.readWindow.OnTimeout(now)
+			t.onNoResponse(now)
 		}
 		t.goBack()
 	case reliability.GiveUp:
@@ -235,7 +242,8 @@ func (t rc) configure() {
 	t.retry.Configure(ackTimeout(t.attr.Timeout), t.attr.RetryCnt, t.attr.RNRRetry, t.softrnicPeer)
 	timeout := int64(verbs.AckTimeout(t.attr.Timeout))
 	t.peerDelaysAcks = t.softrnicPeer && (timeout == 0 || timeout >= reliability.DelayedAckProbe)
-	if t.top == t.una && t.window.Size() == 0 {
+	start := t.top == t.una && t.window.Size() == 0
+	if start {
 		t.window.Reset(int(t.mtu), peer)
 		t.readWindow.ResetReads(int(t.mtu), int(t.readLimit), t.softrnicPeer)
 		t.credits.Reset(t.noCredits)
@@ -246,4 +254,7 @@ func (t rc) configure() {
 	part := t.readLimit / uint32(max(1, min(t.attr.MaxRdAtomic, 8)))
 	part = max(part, min(64<<10, t.readLimit/2))
 	t.readPart = max(part/t.mtu, 1) * t.mtu
+	if start {
+		t.startRateControl()
+	}
 }

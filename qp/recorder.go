@@ -33,6 +33,7 @@ const (
 	recordOut
 	recordState
 	recordWaiter
+	recordRate
 )
 
 func (r *flightRecorder) addRecord(e record) {
@@ -84,6 +85,9 @@ func (e record) String() string {
 	if e.kind == recordWaiter {
 		return "a goroutine waits on a completion queue into which nothing can complete"
 	}
+	if e.kind == recordRate {
+		return fmt.Sprintf("rate %s after %s", formatRate(uint32(e.psn)), reductionCauses[e.aux])
+	}
 	if e.kind == recordState {
 		return "state " + verbs.QPState(e.aux).String()
 	}
@@ -96,4 +100,12 @@ func (e record) String() string {
 		s += " " + wire.Syndrome(e.aux).String()
 	}
 	return s
+}
+
+// formatRate formats a rate in kbit/s, of which 0 is unlimited.
+func formatRate(kbit uint32) string {
+	if kbit == 0 {
+		return "unlimited"
+	}
+	return fmt.Sprintf("%.1f Mbit/s", float64(kbit)/1000)
 }

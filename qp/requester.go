@@ -105,7 +105,7 @@ func (c *Core) advancePast(now reliability.Time, w *sendWQE, op wire.Opcode, psn
 	switch {
 	case psn.Less(c.top):
 		c.counters.Retransmitted++
-		c.rtt.StopTiming()
+		c.stopTiming()
 	case ackReq:
 		c.rtt.OnSent(now, psn)
 		c.lastAckReq, c.ackReqInFlight = psn, true
@@ -121,7 +121,7 @@ func (c *Core) advancePast(now reliability.Time, w *sendWQE, op wire.Opcode, psn
 
 // goBack makes the oldest unacknowledged packet the next to send (go-back-N).
 func (c *Core) goBack() {
-	c.rtt.StopTiming()
+	c.stopTiming()
 	c.sinceAckReq = 0
 	c.rewindTo(c.una)
 }

@@ -40,7 +40,7 @@ func (c *Core) handleAck(now reliability.Time, p *wire.Packet) wire.Drop {
 			c.onSequenceError(now)
 		case c.tailLost(psn):
 			c.counters.CompleterRetryErr++
-			c.window.OnLoss(now, c.rtt.Smoothed())
+			c.onDataLost(now, false)
 			c.goBack()
 		}
 		return wire.DropNone
@@ -113,7 +113,7 @@ func (c *Core) ackThrough(now reliability.Time, psn wire.PSN) (lost bool) {
 	}
 	if c.una != beforeUna {
 		c.onProgress(now)
-		c.window.OnAck(max(0, before-c.unackedBytes()))
+		c.onDataAcked(now, before, max(0, before-c.unackedBytes()))
 	}
 	c.checkDrained()
 	return lost
@@ -171,8 +171,7 @@ func (c *Core) onSequenceError(now reliability.Time) {
 		c.exhaustRetries(now)
 	case reliability.GoBack:
 		c.counters.CompleterRetryErr++
-		c.window.OnLoss(now, c.rtt.Smoothed())
-		c.readWindow.OnLoss(now, c.rtt.Smoothed())
+		c.onDataLost(now, true)
 		c.cautious = cautiousMessages
 		c.goBack()
 	}
@@ -253,14 +252,15 @@ func (c *Core) advanceResponse(now reliability.Time, p *wire.Packet, w *sendWQE,
 		aeth := p.AETH()
 		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
 	}
+	inFlight := int(c.rdBytes)
 	c.countReads(c.sq.head, -1)
 	w.got += n
 	w.done = w.got == w.length
 	c.countReads(c.sq.head, 1)
-	c.readWindow.OnAck(int(n))
 	c.una = p.BTH.PSN.Add(1)
 	c.completeReady(now)
 	c.onProgress(now)
+	c.onReadArrived(now, inFlight, int(n))
 }
 
 // rejectResponse fails the oldest request because of a response that contradicts

@@ -133,7 +133,6 @@ func (c *Core) handleConnected(now reliability.Time, p *wire.Packet) (done bool)
 	if p.Info.Class != wire.ClassCNP {
 		return false
 	}
-	c.counters.CNPReceived++
-	c.window.OnLoss(now, max(c.rtt.Smoothed(), cnpSpacing))
+	c.onNotification(now)
 	return true
 }

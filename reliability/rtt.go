@@ -8,7 +8,8 @@ import "github.com/softrnic/softrnic/wire"
 type RTT struct {
 	smoothed, variation int64 // nanoseconds
 	psn                 wire.PSN
-	sent                Time // 0: no packet is timed
+	sent                Time  // 0: no packet is timed
+	sample              int64 // last sample in nanoseconds, 0 if TakeSample has returned it
 }
 
 // OnSent starts timing the packet with this PSN, unless another packet is being
@@ -29,6 +30,7 @@ func (r *RTT) OnAck(now Time) {
 	}
 	sample := int64(now - r.sent)
 	r.sent = 0
+	r.sample = max(sample, 1)
 	if r.smoothed == 0 {
 		r.smoothed, r.variation = sample, sample/2
 		return
@@ -47,6 +49,14 @@ func (r *RTT) StopTiming() { r.sent = 0 }
 // Smoothed returns the smoothed round-trip time in nanoseconds, 0 before the
 // first sample.
 func (r *RTT) Smoothed() int64 { return r.smoothed }
+
+// TakeSample returns the last sample in nanoseconds, and 0 until the next one is
+// taken.
+func (r *RTT) TakeSample() int64 {
+	sample := r.sample
+	r.sample = 0
+	return sample
+}
 
 // ProbeTimeout returns the time in nanoseconds after which an unacknowledged
 // packet is probed: twice the estimate plus four variations, and at least

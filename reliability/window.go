@@ -52,6 +52,10 @@ func (w *Window) ResetReads(mtu, limit int, known bool) {
 // Size returns the number of bytes that may be in flight.
 func (w *Window) Size() int { return w.size }
 
+// SetSize sets the number of bytes that may be in flight, at most the limit, for
+// congestion control outside of this package.
+func (w *Window) SetSize(n int) { w.size = min(max(n, 1), w.limit) }
+
 // Allows reports whether n more bytes may follow inFlight bytes. One packet is
 // always allowed.
 func (w *Window) Allows(inFlight, n int) bool {

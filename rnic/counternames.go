@@ -36,6 +36,8 @@ var counterNames = []description{
 	{"probes", "Acknowledgements requested before the timeout."},
 	{"credit_stalls", "Messages that waited for an end-to-end credit."},
 	{"unsignaled", "Send requests that succeeded without a completion: they were not signaled."},
+	{"rp_rate_reductions", "Reductions of rate or window by congestion control."},
+	{"pacing_stalls", "Times that packets waited for the pacer of congestion control."},
 	{"icrc_member", "Packets with an ICRC that is valid for another IPv4 identification."},
 	{"events_lost", "Asynchronous events lost because the program did not read them."},
 }

@@ -43,6 +43,8 @@ type QPCounters struct {
 	ECNMarked           uint64 `json:"np_ecn_marked_roce_packets"` // packets that arrived with the congestion mark
 	CreditStalls        uint64 `json:"credit_stalls"`              // messages that waited for a credit
 	Unsignaled          uint64 `json:"unsignaled"`                 // requests that succeeded without a completion
+	RateReductions      uint64 `json:"rp_rate_reductions"`         // reductions by congestion control
+	PacingStalls        uint64 `json:"pacing_stalls"`              // times that packets waited for the pacer
 }
 
 // LinkCounters are the counters of the socket. JSON names are the fields' in

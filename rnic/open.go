@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/softrnic/softrnic/internal/broker"
+	"github.com/softrnic/softrnic/internal/congestion"
 	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/internal/environment"
 	"github.com/softrnic/softrnic/internal/hostaddr"
@@ -44,6 +45,12 @@ func (o *Options) applyEnvironment() error {
 		if o.ICM, err = parseICM(env); err != nil {
 			return optionError(envICM, err)
 		}
+	}
+	if env := os.Getenv(envCongestion); env != "" && o.Congestion == "" {
+		if _, err := congestion.ParseMode(env); err != nil {
+			return optionError(envCongestion, err)
+		}
+		o.Congestion = env
 	}
 	if o.Logger, err = newLogger(o); err != nil {
 		return optionError(EnvLog, err)
@@ -97,7 +104,25 @@ func (o *Options) validate() error {
 			return optionError("Options.Addrs", err)
 		}
 	}
+	if o.Congestion != "" {
+		if _, err := congestion.ParseMode(o.Congestion); err != nil {
+			return optionError("Options.Congestion", err)
+		}
+	}
 	return o.ICM.validate(&o.hooks)
+}
+
+// rateMode returns the congestion control of queue pairs at a local address. A link of the caller
+// has none by default: it may have no delay.
+func (o *Options) rateMode(local netip.Addr) congestion.Mode {
+	switch {
+	case o.Congestion != "":
+		mode, _ := congestion.ParseMode(o.Congestion) // validated
+		return mode
+	case o.hooks.Conn != nil || local.IsLoopback():
+		return congestion.Off
+	}
+	return congestion.Auto
 }
 
 // openSockets opens the sockets, one for each shard, and returns the slot of a shared
@@ -125,7 +150,7 @@ func (o *Options) openSockets() ([]link.Conn, *broker.Member, error) {
 			continue
 		}
 		lo.Addr = a
-		lo.NoTOS = a.Addr().IsLoopback() // loopback sets no ECN marks
+		lo.NoTOS = a.Addr().IsLoopback() && o.rateMode(a.Addr()) == congestion.Off // loopback sets no ECN marks
 		conns, member, err := o.openCandidate(lo)
 		if err == nil {
 			return conns, member, nil

@@ -11,13 +11,14 @@ import (
 
 // Environment variables that add to Options.
 const (
-	EnvAddr   = "SOFTRNIC_ADDR"   // addresses to choose from, as in Options.Addrs: "192.0.2.1", "127.0.0.0/8"
-	envShare  = "SOFTRNIC_SHARE"  // 1: share the address with other processes, as Options.Share
-	EnvImpair = "SOFTRNIC_IMPAIR" // faults to inject, as Options.Impair
-	EnvLink   = link.EnvVar       // SOFTRNIC_LINK: accelerations to do without
-	EnvDebug  = "SOFTRNIC_DEBUG"  // debug endpoint, as Options.Debug: "auto"
-	envICM    = "SOFTRNIC_ICM"    // cache of contexts, as Options.ICM: "32,1us", or "off"
-	EnvLog    = "SOFTRNIC_LOG"    // least level to log to stderr: off, error, warn, info, debug
+	EnvAddr       = "SOFTRNIC_ADDR"       // addresses to choose from, as in Options.Addrs: "192.0.2.1", "127.0.0.0/8"
+	envShare      = "SOFTRNIC_SHARE"      // 1: share the address with other processes, as Options.Share
+	EnvImpair     = "SOFTRNIC_IMPAIR"     // faults to inject, as Options.Impair
+	EnvLink       = link.EnvVar           // SOFTRNIC_LINK: accelerations to do without
+	envCongestion = "SOFTRNIC_CONGESTION" // congestion control, as Options.Congestion: "auto"
+	EnvDebug      = "SOFTRNIC_DEBUG"      // debug endpoint, as Options.Debug: "auto"
+	envICM        = "SOFTRNIC_ICM"        // cache of contexts, as Options.ICM: "32,1us", or "off"
+	EnvLog        = "SOFTRNIC_LOG"        // least level to log to stderr: off, error, warn, info, debug
 )
 
 // Options configure a device. The zero value opens one on the loopback
@@ -88,6 +89,13 @@ type Options struct {
 	// ICM limits the number of queue pairs at full speed, as the context caches
 	// of hardware do. The zero value is no limit.
 	ICM ICM
+
+	// Congestion selects the congestion control of RC queue pairs: "auto" takes DCQCN where
+	// the path marks packets (ECN) and otherwise the round-trip time, "dcqcn" or "delay" only
+	// one of them, and "off" leaves a window that shrinks on loss. The default is "auto", but
+	// "off" at an address of the loopback interface. A queue pair may have its own, see
+	// verbs.QPInitAttr.
+	Congestion string
 
 	// Capture writes all packets to this pcapng file, see Device.StartCapture.
 	Capture string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/internal/adapter"
+	"github.com/softrnic/softrnic/internal/congestion"
 	"github.com/softrnic/softrnic/internal/deadline"
 	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/reliability"
@@ -24,6 +25,8 @@ type queuePair struct {
 	noCredits      bool
 	datagram       bool // UD or GSI: sends name an address handle
 	maxRDMA        int
+	congestion     string // verbs.QPInitAttr.Congestion
+	rateMode       congestion.Mode
 
 	qpState
 }
@@ -142,6 +145,7 @@ func (q *queuePair) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 	init := verbs.QPInitAttr{
 		Type: q.core.Type(), SendCQ: q.sendCQ, RecvCQ: q.recvCQ, Cap: q.core.Cap(),
 		SelectiveSignaling: q.selective, SignalAll: q.signalAll, NoCredits: q.noCredits, MaxDatagramRDMA: q.maxRDMA,
+		Congestion: q.congestion,
 	}
 	if q.srq != nil {
 		init.SRQ = q.srq

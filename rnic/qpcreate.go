@@ -3,6 +3,7 @@ package rnic
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/congestion"
 	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -23,7 +24,7 @@ func (pd *protectionDomain) CreateQP(a verbs.QPInitAttr) (verbs.QP, error) {
 
 func (d *Device) createQP(pd *protectionDomain, a verbs.QPInitAttr) (_ *queuePair, err error) {
 	const op = "create QP"
-	q := &queuePair{dev: d, pd: pd, selective: a.SelectiveSignaling, signalAll: a.SignalAll, noCredits: a.NoCredits, datagram: a.Type == verbs.UD || a.Type == verbs.GSI}
+	q := &queuePair{dev: d, pd: pd, selective: a.SelectiveSignaling, signalAll: a.SignalAll, noCredits: a.NoCredits, congestion: a.Congestion, datagram: a.Type == verbs.UD || a.Type == verbs.GSI}
 	if err := q.validateInit(op, &a); err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (d *Device) createQP(pd *protectionDomain, a verbs.QPInitAttr) (_ *queuePai
 	cfg := qp.Config{
 		Type: a.Type, Host: (*qpHost)(q), Memory: (*pdMemory)(pd), Cap: a.Cap, SignalAll: !a.SelectiveSignaling, NoCredits: a.NoCredits,
 		LocalBuffer: d.caps.RecvBuffer, PortMTU: d.activeMTU().Bytes(), MaxRDMA: a.MaxDatagramRDMA,
-		ConfirmSends: true,
+		ConfirmSends: true, Congestion: q.rateMode,
 	}
 	if q.srq != nil {
 		cfg.Shared = (*sharedQueue)(q.srq)
@@ -107,6 +108,13 @@ func (q *queuePair) validateInit(op string, a *verbs.QPInitAttr) error {
 		return bad(verbs.ErrUnsupported, "MaxDatagramRDMA is for UD only, not for %v", a.Type)
 	}
 	q.maxRDMA = a.MaxDatagramRDMA
+	if q.rateMode = q.dev.options.rateMode(q.dev.addr.Addr()); a.Congestion != "" {
+		mode, err := congestion.ParseMode(a.Congestion)
+		if err != nil {
+			return bad(verbs.ErrInvalid, "%v", err)
+		}
+		q.rateMode = mode
+	}
 	size := a.Cap
 	if q.srq != nil { // receives are posted there
 		size.MaxRecvWR, size.MaxRecvSGE = 0, 0

@@ -186,6 +186,11 @@ type QPInitAttr struct {
 	// NoCredits disables end-to-end credits of an RC queue pair: its
 	// acknowledgements advertise none, and those of the peer are ignored.
 	NoCredits bool
+
+	// Congestion names the congestion control of an RC queue pair: "off", "auto",
+	// "dcqcn" or "delay" on a softrnic, "" for that of the device. Others are an
+	// ErrInvalid.
+	Congestion string
 }
 
 // SRQInitAttr describes a shared receive queue to create.

@@ -33,6 +33,7 @@ var Variables = []Variable{
 	{"SOFTRNIC_ACP_NET", "rc, ud", "transport of ACP"},
 	{"SOFTRNIC_ADDR", "addresses, ranges of ports and prefixes", "addresses of a device"},
 	{"SOFTRNIC_CAPTURE", "a file name", "capture of the devices of an unmodified program"},
+	{"SOFTRNIC_CONGESTION", "off, auto, dcqcn, delay", "congestion control of connections"},
 	{"SOFTRNIC_DEBUG", "auto, or an address", "debug endpoint of a device"},
 	{"SOFTRNIC_DEVICES", "1 to 16", "number of devices of an unmodified program"},
 	{"SOFTRNIC_DROPIN", "off", "off: an unmodified program uses the installed RDMA libraries"},

@@ -44,7 +44,9 @@ type Conn struct {
 	woken chan struct{} // Wake was called
 	done  chan struct{} // closed by Close
 
-	wireFree int64 // when the wire to here is free again; used by Network
+	wireFree int64  // when the wire to here is free again; used by Network, as the next
+	peakWait int64  // maximum time until the wire was free, see TakeQueue
+	marked   uint64 // packets marked, see TakeQueue
 }
 
 var _ link.Conn = (*Conn)(nil)

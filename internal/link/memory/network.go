@@ -149,6 +149,10 @@ func (n *Network) transmit(from *Conn, path *wire.Path, buf []byte, seg int) {
 		return
 	}
 	arrival := departure + int64(to.options.Delay)
+	if to.options.MarkAbove > 0 {
+		n.transmitMarked(from, to, path, arrival, buf, seg)
+		return
+	}
 	if to.options.Rate > 0 {
 		buf = to.occupyWire(arrival, buf, seg)
 		arrival = to.wireFree
@@ -157,6 +161,35 @@ func (n *Network) transmit(from *Conn, path *wire.Path, buf []byte, seg int) {
 		n.events.Push(arrival, event{datagram: d, from: from, to: to})
 	})
 }
+
+// transmitMarked is transmit for a wire that marks: each packet arrives when it has passed. n.mu is
+// held.
+func (n *Network) transmitMarked(from, to *Conn, path *wire.Path, at int64, buf []byte, seg int) {
+	for off := 0; off < len(buf); off += seg {
+		packet, p := buf[off:min(off+seg, len(buf))], *path
+		queued := to.wireFree - at
+		if len(to.occupyWire(at, packet, seg)) == 0 {
+			continue
+		}
+		if p.TrafficClass&ecnMask != 0 && queued > to.transmissionTime(to.options.MarkAbove) {
+			p.TrafficClass |= ecnCE
+			to.mu.Lock()
+			to.marked++
+			to.mu.Unlock()
+		}
+		arrival := to.wireFree
+		to.splitArrivals(from.addr, &p, packet, seg, func(d *datagram) {
+			d.id = uint16(off / seg)
+			n.events.Push(arrival, event{datagram: d, from: from, to: to})
+		})
+	}
+}
+
+// The ECN field of the traffic class, and its value congestion experienced (RFC 3168).
+const (
+	ecnMask = 3
+	ecnCE   = 3
+)
 
 // occupyWire occupies the wire to c, which the packets in buf reach at the
 // given time, and returns the packets that fit the queue before it: the first
@@ -172,8 +205,20 @@ func (c *Conn) occupyWire(now int64, buf []byte, seg int) []byte {
 			return buf[:off]
 		}
 		c.wireFree = end
+		c.peakWait = max(c.peakWait, end-now)
 	}
 	return buf
+}
+
+// TakeQueue returns the maximum number of bytes of IP packets that were on or waited for the wire to
+// c since the last call, and the number of packets marked.
+func (c *Conn) TakeQueue() (peak int, marked uint64) {
+	c.mu.Lock()
+	marked, c.marked = c.marked, 0
+	c.mu.Unlock()
+	peak = int(c.peakWait * c.options.Rate / 8 / int64(time.Second))
+	c.peakWait = 0
+	return peak, marked
 }
 
 // transmissionTime returns the nanoseconds that the wire to c takes for the

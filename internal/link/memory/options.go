@@ -42,6 +42,10 @@ type Options struct {
 	Rate  int64         // bits a second, IP headers counted; 0 for no limit
 	Queue int           // bytes of IP packets that may be on or wait for a wire with a Rate; 0 for no limit
 
+	// MarkAbove makes the wire mark ECN-capable packets that arrive when more bytes of IP
+	// packets are on or wait for it. Datagrams arrive one by one then. 0 marks none.
+	MarkAbove int
+
 	// Timing, if not nil, has the times that the adapter at this port takes.
 	Timing Timing
 }
@@ -67,10 +71,14 @@ func (o *Options) validate(addr netip.AddrPort) error {
 	switch {
 	case !ip.IsValid() || ip.IsUnspecified() || ip.IsMulticast():
 		return fmt.Errorf("memory: cannot attach to %v; want a definite unicast IP address and a port", addr)
-	case o.RecvBuffer < 0 || o.MTU < 0 || o.Delay < 0 || o.Rate < 0 || o.Queue < 0:
+	case o.RecvBuffer < 0 || o.MTU < 0 || o.Delay < 0 || o.Rate < 0 || o.Queue < 0 || o.MarkAbove < 0:
 		return fmt.Errorf("memory: %v: negative option in %+v", addr, *o)
 	case o.Queue > maxQueue:
 		return fmt.Errorf("memory: %v: Queue %d; want at most %d bytes", addr, o.Queue, maxQueue)
+	case o.MarkAbove > maxQueue:
+		return fmt.Errorf("memory: %v: MarkAbove %d; want at most %d bytes", addr, o.MarkAbove, maxQueue)
+	case o.MarkAbove > 0 && o.Rate == 0:
+		return fmt.Errorf("memory: %v: MarkAbove %d without a Rate; nothing waits for a wire without a limit", addr, o.MarkAbove)
 	case o.Queue > 0 && o.Rate == 0:
 		return fmt.Errorf("memory: %v: Queue %d without a Rate; nothing waits for a wire without a limit", addr, o.Queue)
 	}
@@ -89,5 +97,5 @@ func (o *Options) validate(addr netip.AddrPort) error {
 // needsVirtualClock reports whether an option is set that only Network
 // supports.
 func (o *Options) needsVirtualClock() bool {
-	return o.Delay != 0 || o.Rate != 0 || o.Queue != 0 || o.Timing != nil
+	return o.Delay != 0 || o.Rate != 0 || o.Queue != 0 || o.MarkAbove != 0 || o.Timing != nil
 }

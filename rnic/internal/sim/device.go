@@ -25,6 +25,8 @@ type DeviceOptions struct {
 	Link   memory.Options // network port
 	Impair string         // injected faults, see link/impair
 
+	Congestion string // congestion control, see rnic.Options
+
 	// OneByOne makes the adapter read single packets instead of batches, so that
 	// a trace can record the verdict on each.
 	OneByOne bool
@@ -83,7 +85,7 @@ func (s *Sim) AddDevice(o DeviceOptions) (*Device, error) {
 	d.top = &topTap{Conn: d.impair, dev: d, single: o.OneByOne}
 	random := rand.New(rand.NewPCG(s.seed, uint64(d.index+1)))
 	d.Device, err = rnic.Open(rnichook.WithHooks(rnic.Options{
-		Name: o.Name, NoService: true,
+		Name: o.Name, NoService: true, Congestion: o.Congestion,
 		Logger: slog.New(slog.DiscardHandler), Debug: rnic.DebugOff, // tests inspect the simulation itself
 	}, rnichook.Hooks{Conn: d.top, Clock: s.net.Now, Rand: random.Uint32}))
 	if err != nil {

@@ -147,7 +147,10 @@ func (w *world) host(i int, ipv6 bool, trouble int) {
 	if trouble > 0 && w.chance(30) {
 		o.Link.RecvBuffer = w.between(6<<10, 64<<10)
 	}
-	w.notes = append(w.notes, fmt.Sprintf("%s: %q buffer %d", h.name, o.Impair, o.Link.RecvBuffer))
+	if w.chance(50) {
+		o.Congestion = []string{"auto", "dcqcn", "delay"}[w.rand.IntN(3)]
+	}
+	w.notes = append(w.notes, fmt.Sprintf("%s: %q buffer %d congestion %q", h.name, o.Impair, o.Link.RecvBuffer, o.Congestion))
 	var err error
 	h.dev, err = w.sim.AddDevice(o)
 	w.must(err)
