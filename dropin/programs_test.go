@@ -98,6 +98,9 @@ func TestSignals(t *testing.T) {
 		{name: "profile-old"},
 		{name: "user"},
 		{name: "call"},
+		{name: "exit", code: 50 + int(syscall.SIGPROF)},
+		{name: "exit", code: 50 + int(syscall.SIGPROF)}, // each interrupts another instruction
+		{name: "exit", code: 50 + int(syscall.SIGPROF)},
 		{name: "mask"},
 		{name: "interrupted"},
 		{name: "urgent"},

@@ -5,11 +5,13 @@
 #include "_cgo_export.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #undef ibv_query_port
@@ -35,10 +37,31 @@ static void note_fork(void)
 // The runtime does not survive a fork, also if no device was opened.
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, note_fork); }
 
+static void *close_devices(void *unused)
+{
+	go_close_devices();
+	return unused;
+}
+
+// close_at_exit closes the devices. A handler of a signal that calls exit may have interrupted this thread in a call of
+// Go, which cannot be entered once more: another thread closes them then. It has a second, since the interrupted call
+// may hold a lock, and later calls fail as in a child by fork.
 static void close_at_exit(void)
 {
-	if (!softrnic_forked)
+	stack_t stack;
+	pthread_t thread;
+	struct timespec limit;
+	if (softrnic_forked)
+		return;
+	if (sigaltstack(NULL, &stack) || !(stack.ss_flags & SS_ONSTACK)) {
 		go_close_devices();
+		return;
+	}
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec++;
+	if (!pthread_create(&thread, NULL, close_devices, NULL))
+		pthread_timedjoin_np(thread, NULL, &limit);
+	softrnic_forked = true;
 }
 
 // open_devices opens the devices at the first use, and returns their number.

@@ -143,7 +143,8 @@ static inline struct context *context_of(struct ibv_context *context)
 }
 
 // softrnic_forked reports whether this process is a child by fork of the one that loaded the
-// engine. It has none of the engine's threads, so no call may reach Go.
+// engine. It has none of the engine's threads, so no call may reach Go. It is also set at the end of a process that a
+// handler of a signal has ended by exit.
 extern bool softrnic_forked;
 
 // lock_object locks a mutex of an object. In a child by fork, a thread that the child does not have
