@@ -5,6 +5,7 @@ var (
 	ParseAETH         = parseAETH
 	ParseAtomicAckETH = parseAtomicAckETH
 	ParseAtomicETH    = parseAtomicETH
+	ParseFETH         = parseFETH
 	ParseIETH         = parseIETH
 	ParseRETH         = parseRETH
 	ParseSackETH      = parseSackETH

@@ -21,6 +21,9 @@ func addGolden(t testing.TB, add func(d opened)) {
 // same bytes except padding and reserved bits.
 func FuzzParse(f *testing.F) {
 	addGolden(f, func(d opened) { f.Add(d.pkt) })
+	for _, g := range goldenFlushes(f) {
+		f.Add(g)
+	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		before := slices.Clone(raw)
@@ -43,6 +46,9 @@ func FuzzParse(f *testing.F) {
 		clearReserved(body)
 		if i.DETH {
 			body[wire.BTHLen+4] = 0
+		}
+		if i.FETH {
+			copy(body[wire.BTHLen:], []byte{0, 0, 0, body[wire.BTHLen+3] & 0x3F})
 		}
 		clear(body[len(body)-int(p.BTH.Pad):])
 		require.Equal(t, body, encode(&p))

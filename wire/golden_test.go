@@ -97,6 +97,12 @@ var goldenPackets = []struct {
 		header: wire.AtomicETH{VA: 0x56113360a000, RKey: 0x30a6, SwapAdd: 0x1122334455667788, Compare: 0x756d58332379c89c},
 	},
 	{
+		name:    "rc-atomic-write",
+		bth:     wire.BTH{Opcode: 0x1D, PKey: 0xFFFF, DestQPN: 0x123456, AckReq: true, PSN: 1000},
+		header:  wire.RETH{VA: 0x7f5379d68000, RKey: 0x516, Length: 8},
+		payload: []byte("\x88\x77\x66\x55\x44\x33\x22\x11"),
+	},
+	{
 		name:   "rc-read-response-only",
 		bth:    wire.BTH{Opcode: 0x10, PKey: 0xFFFF, DestQPN: 0xABCD, PSN: 0x103},
 		header: wire.AETH{Syndrome: 0x1F, MSN: 2},
@@ -108,6 +114,8 @@ func headerOf(p *wire.Packet) any {
 	switch i := p.Info; {
 	case i.DETH:
 		return p.DETH()
+	case i.FETH:
+		return []any{p.FETH(), p.RETH()}
 	case i.RETH:
 		return p.RETH()
 	case i.AtomicETH:

@@ -13,6 +13,7 @@ import (
 // beyond its length, and that any bytes survive decoding and encoding.
 func TestHeadersRoundTrip(t *testing.T) {
 	checkHeader(t, "RETH", wire.RETHLen, wire.ParseRETH, nil)
+	checkHeader(t, "FETH", wire.FETHLen, wire.ParseFETH, func(b []byte) { copy(b, []byte{0, 0, 0, b[3] & 0x3F}) })
 	checkHeader(t, "AETH", wire.AETHLen, wire.ParseAETH, nil)
 	checkHeader(t, "AtomicETH", wire.AtomicETHLen, wire.ParseAtomicETH, nil)
 	checkHeader(t, "AtomicAckETH", wire.AtomicAckETHLen, wire.ParseAtomicAckETH, nil)
@@ -62,6 +63,9 @@ func TestPutCutsWideFields(t *testing.T) {
 
 	wire.AETH{Syndrome: 0x1F, MSN: 0xFF000003}.Put(b)
 	require.Equal(t, wire.AETH{Syndrome: 0x1F, MSN: 3}, wire.ParseAETH(b))
+
+	wire.FETH{Selectivity: 0xFD, Placement: 0xF2}.Put(b)
+	require.Equal(t, wire.FETH{Selectivity: 1, Placement: 2}, wire.ParseFETH(b))
 
 	wire.DETH{QKey: 5, SrcQPN: 0xFF000004}.Put(b)
 	require.Equal(t, wire.DETH{QKey: 5, SrcQPN: 4}, wire.ParseDETH(b))

@@ -127,6 +127,9 @@ func encode(p *wire.Packet) []byte {
 	if i.DETH {
 		put(wire.DETHLen, p.DETH())
 	}
+	if i.FETH {
+		put(wire.FETHLen, p.FETH())
+	}
 	if i.RETH {
 		put(wire.RETHLen, p.RETH())
 	}

@@ -33,6 +33,8 @@ const (
 	RCFetchAdd       Opcode = 0x14
 	RCSendLastInv    Opcode = 0x16
 	RCSendOnlyInv    Opcode = 0x17
+	RCFlush          Opcode = 0x1C // IBTA volume 1, release 1.5, annex A19, as RCAtomicWrite
+	RCAtomicWrite    Opcode = 0x1D
 	UCSendFirst      Opcode = 0x20
 	UCSendMiddle     Opcode = 0x21
 	UCSendLast       Opcode = 0x22
@@ -102,12 +104,14 @@ const (
 	OpCmpSwap
 	OpFetchAdd
 	OpCNP
+	OpFlush
+	OpAtomicWrite
 	numOperations
 )
 
 var operationNames = [numOperations]string{
 	"SEND", "WRITE", "READ_REQUEST", "READ_RESPONSE", "ACKNOWLEDGE", "ATOMIC_ACKNOWLEDGE",
-	"COMPARE_SWAP", "FETCH_ADD", "CNP",
+	"COMPARE_SWAP", "FETCH_ADD", "CNP", "FLUSH", "ATOMIC_WRITE",
 }
 
 // String returns the name of the operation, such as "READ_REQUEST".
@@ -122,10 +126,11 @@ func (o Operation) String() string {
 type payloadRule uint8
 
 const (
-	payloadNone payloadRule = iota // ACK, READ request, atomics, CNP: no payload
+	payloadNone payloadRule = iota // ACK, READ request, atomics, CNP, FLUSH: no payload
 	payloadMTU                     // FIRST, MIDDLE: exactly the path MTU
 	payloadSome                    // LAST: 1 byte to the path MTU
 	payloadAny                     // ONLY: nothing to the path MTU
+	payloadWord                    // ATOMIC WRITE: 8 bytes
 )
 
 // Info describes an opcode. It is the only list of opcodes, used by codec,
@@ -141,7 +146,7 @@ type Info struct {
 	Request, Response bool // CNP is neither
 
 	// Extended headers present, in the order of the wire.
-	DETH, RETH, AtomicETH, AETH, AtomicAckETH, SackETH, Imm, IETH bool
+	DETH, FETH, RETH, AtomicETH, AETH, AtomicAckETH, SackETH, Imm, IETH bool
 
 	HeaderLen    int  // bytes of BTH and extended headers
 	ConsumesRecv bool // consumes a receive WQE at this packet
@@ -151,7 +156,8 @@ type Info struct {
 
 // PayloadRange returns the least and the most payload bytes of a packet on a path
 // with an MTU of mtu bytes: twice the MTU for FIRST and MIDDLE, 1 and the MTU for
-// LAST, 0 and the MTU for ONLY, and 0 and 0 for packets without payload.
+// LAST, 0 and the MTU for ONLY, 8 and 8 for ATOMIC WRITE, and 0 and 0 for packets
+// without payload.
 func (i *Info) PayloadRange(mtu int) (least, most int) {
 	switch i.payload {
 	case payloadNone:
@@ -160,6 +166,8 @@ func (i *Info) PayloadRange(mtu int) (least, most int) {
 		return mtu, mtu
 	case payloadSome:
 		return 1, mtu
+	case payloadWord:
+		return 8, 8
 	default:
 		return 0, mtu // payloadAny
 	}

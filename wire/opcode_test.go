@@ -11,7 +11,7 @@ import (
 
 // specOpcodes lists the opcodes a second time, in the words of the specification: code, name,
 // extended headers in wire order, payload (P exactly the MTU, L one byte to the MTU, O nothing to
-// the MTU, - none), and whether the packet consumes a receive WQE.
+// the MTU, 8 exactly 8 bytes, - none), and whether the packet consumes a receive WQE.
 const specOpcodes = `
 00 SEND_FIRST              -                    P recv
 01 SEND_MIDDLE             -                    P
@@ -36,6 +36,8 @@ const specOpcodes = `
 14 FETCH_ADD               AtomicETH            -
 16 SEND_LAST_INV           IETH                 L
 17 SEND_ONLY_INV           IETH                 O recv
+1C FLUSH                   FETH,RETH            -
+1D ATOMIC_WRITE            RETH                 8
 `
 
 type specOpcode struct {
@@ -79,7 +81,7 @@ func hexByte(t *testing.T, s string) byte {
 }
 
 var headerLens = map[string]int{
-	"-": 0, "DETH": 8, "RETH": 16, "AtomicETH": 28, "AETH": 4, "AtomicAckETH": 8, "SackETH": 8, "ImmDt": 4, "IETH": 4,
+	"-": 0, "DETH": 8, "FETH": 4, "RETH": 16, "AtomicETH": 28, "AETH": 4, "AtomicAckETH": 8, "SackETH": 8, "ImmDt": 4, "IETH": 4,
 }
 
 func headersOf(i *wire.Info) string {
@@ -88,7 +90,7 @@ func headersOf(i *wire.Info) string {
 		present bool
 		name    string
 	}{
-		{i.DETH, "DETH"}, {i.RETH, "RETH"}, {i.AtomicETH, "AtomicETH"}, {i.AETH, "AETH"},
+		{i.DETH, "DETH"}, {i.FETH, "FETH"}, {i.RETH, "RETH"}, {i.AtomicETH, "AtomicETH"}, {i.AETH, "AETH"},
 		{i.AtomicAckETH, "AtomicAckETH"}, {i.SackETH, "SackETH"}, {i.Imm, "ImmDt"}, {i.IETH, "IETH"},
 	} {
 		if x.present {
@@ -103,8 +105,8 @@ func headersOf(i *wire.Info) string {
 
 func TestOpcodeTable(t *testing.T) {
 	want := spec(t)
-	require.Len(t, want, 23+12+2+1+7)
-	payloads := map[string][2]int{"-": {0, 0}, "P": {256, 256}, "L": {1, 256}, "O": {0, 256}}
+	require.Len(t, want, 25+12+2+1+7)
+	payloads := map[string][2]int{"-": {0, 0}, "P": {256, 256}, "L": {1, 256}, "O": {0, 256}, "8": {8, 8}}
 	for code := range 256 {
 		o := wire.Opcode(code)
 		i, w := o.Info(), want[o]
@@ -162,6 +164,8 @@ func TestPacketOverhead(t *testing.T) {
 		wire.RCWriteOnlyImm:   64,
 		wire.RCAtomicAck:      56,
 		wire.RCCmpSwap:        72,
+		wire.RCFlush:          64,
+		wire.RCAtomicWrite:    60,
 	} {
 		require.Equal(t, v4, wire.IPv4Len+wire.UDPLen+o.Info().HeaderLen+wire.ICRCLen, o)
 	}

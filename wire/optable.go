@@ -43,6 +43,7 @@ const (
 	atomicAckETH
 	reserved16 // the 16 reserved bytes of a CNP
 	sackETH
+	feth
 	none ext = 0
 )
 
@@ -84,6 +85,8 @@ var opcodes = func() (t [256]Info) {
 		{RCFetchAdd, "RC_FETCH_ADD", ClassRC, OpFetchAdd, only, atomicETH, payloadNone, false},
 		{RCSendLastInv, "RC_SEND_LAST_INV", ClassRC, OpSend, last | inv, none, payloadSome, false},
 		{RCSendOnlyInv, "RC_SEND_ONLY_INV", ClassRC, OpSend, only | inv, none, payloadAny, true},
+		{RCFlush, "RC_FLUSH", ClassRC, OpFlush, only, feth | reth, payloadNone, false},
+		{RCAtomicWrite, "RC_ATOMIC_WRITE", ClassRC, OpAtomicWrite, only, reth, payloadWord, false},
 
 		{UCSendFirst, "UC_SEND_FIRST", ClassUC, OpSend, first, none, payloadMTU, true},
 		{UCSendMiddle, "UC_SEND_MIDDLE", ClassUC, OpSend, middle, none, payloadMTU, false},
@@ -124,6 +127,7 @@ var opcodes = func() (t [256]Info) {
 			}
 		}
 		header(&i.DETH, r.ext&deth != 0, DETHLen)
+		header(&i.FETH, r.ext&feth != 0, FETHLen)
 		header(&i.RETH, r.ext&reth != 0, RETHLen)
 		header(&i.AtomicETH, r.ext&atomicETH != 0, AtomicETHLen)
 		header(&i.AETH, r.ext&aeth != 0, AETHLen)

@@ -71,13 +71,20 @@ func (p *Packet) LengthFits(mtu int) bool {
 	return least <= n && n <= most && int(p.BTH.Pad) == PadFor(n)
 }
 
-// extendedHeaders returns the bytes after BTH and, in datagrams, DETH.
+// extendedHeaders returns the bytes after BTH and, in datagrams, DETH, in a FLUSH
+// FETH.
 func (p *Packet) extendedHeaders() []byte {
-	if p.Info.DETH {
+	switch {
+	case p.Info.DETH:
 		return p.Raw[BTHLen+DETHLen:]
+	case p.Info.FETH:
+		return p.Raw[BTHLen+FETHLen:]
 	}
 	return p.Raw[BTHLen:]
 }
+
+// FETH decodes the header. Info.FETH must be true.
+func (p *Packet) FETH() FETH { return parseFETH(p.Raw[BTHLen:]) }
 
 // SackETH decodes the header. Info.SackETH must be true.
 func (p *Packet) SackETH() SackETH { return parseSackETH(p.extendedHeaders()[AETHLen:]) }

@@ -52,6 +52,8 @@ func TestParseDrops(t *testing.T) {
 		{"ACK with payload", packet(opcode(wire.RCAck), 8), wire.DropBadLength},
 		{"READ request with payload", packet(opcode(wire.RCReadRequest), 20), wire.DropBadLength},
 		{"atomic with payload", packet(opcode(wire.RCFetchAdd), 32), wire.DropBadLength},
+		{"FLUSH with payload", packet(opcode(wire.RCFlush), 24), wire.DropBadLength},
+		{"FLUSH cut off", packet(opcode(wire.RCFlush), 16), wire.DropTruncated},
 		{"CNP", packet(opcode(wire.CNP), 16), wire.DropNone},
 		{"CNP cut off", packet(opcode(wire.CNP), 12), wire.DropTruncated},
 	} {
@@ -98,6 +100,9 @@ func TestLengthFits(t *testing.T) {
 		{"ONLY of nothing", wire.RCSendOnly, 0, 0, true},
 		{"ONLY of MTU", wire.UDSendOnly, mtu, 0, true},
 		{"ONLY long", wire.UDSendOnly, mtu + 1, 3, false},
+		{"ATOMIC WRITE of 8", wire.RCAtomicWrite, 8, 0, true},
+		{"ATOMIC WRITE of 4", wire.RCAtomicWrite, 4, 0, false},
+		{"ATOMIC WRITE of 16", wire.RCAtomicWrite, 16, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := wire.BTH{Opcode: c.opcode, Pad: c.pad, DestQPN: 17}
@@ -139,6 +144,9 @@ func anyPacket(t *rapid.T) []byte {
 	ext := rapid.SliceOfN(rapid.Byte(), extra, extra).Draw(t, "headers")
 	if i.DETH {
 		ext[4] = 0 // reserved
+	}
+	if i.FETH {
+		copy(ext, []byte{0, 0, 0, ext[3] & 0x3F}) // reserved
 	}
 	var payload []byte
 	if _, most := i.PayloadRange(wire.MaxMTU); most > 0 {
