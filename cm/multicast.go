@@ -19,7 +19,7 @@ type Multicast struct {
 }
 
 // Join attaches u.QP to a multicast group (rdma_join_multicast). No message is exchanged: on RoCE
-// the group's address is its GID, and the network learns of members by IGMP. Datagrams to the
+// the group's address is its GID, and the network learns of members by IGMP or MLD. Datagrams to the
 // group carry the Q_Key of the port space, UDQKey.
 func (m *Manager) Join(group netip.Addr, u UDQueuePair) (*Multicast, error) {
 	group = hostaddr.Canonical(group)

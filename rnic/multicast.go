@@ -40,8 +40,9 @@ func (q *queuePair) AttachMcast(g verbs.GID) error {
 		return refuse(verbs.ErrUnsupported, "only UD queue pairs receive multicasts")
 	case !addr.IsMulticast():
 		return refuse(verbs.ErrInvalid, "%v is not a multicast group", addr)
-	case !addr.Is4() || !q.dev.addr.Addr().Is4():
-		return refuse(verbs.ErrUnsupported, "multicast works with IPv4 groups on a device with an IPv4 address")
+	case addr.Is4() != q.dev.addr.Addr().Is4():
+		return refuse(verbs.ErrUnsupported, "group %v is an %s address and the device is at %v; open the device on an %[2]s address",
+			addr, familyName(addr), q.dev.addr.Addr())
 	}
 	q.dev.groups.mu.Lock()
 	defer q.dev.groups.mu.Unlock()

@@ -99,7 +99,7 @@ type cmGroup struct {
 var cmGroups = map[uint32]*cmGroup{}
 
 // joinMulticast handles rdma_join_multicast(3). The program's library attaches the queue pair when
-// it gets the event; the network learns of members by IGMP then.
+// it gets the event; the network learns of members by IGMP or MLD then.
 func (c cmCommand) joinMulticast() C.int {
 	r := readCommand[C.struct_rdma_ucm_join_ip_mcast](c)
 	addr, ok := parseSockaddr(&r.addr)

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -98,7 +99,7 @@ func (c *udp) configure(o Options) error {
 		return fmt.Errorf("link: %w", os.NewSyscallError("setsockopt(SO_SNDTIMEO)", err))
 	}
 	if !c.shared {
-		if err := bindSocket(fd, o.Addr, c.caps.Index); err != nil {
+		if err := bindSocket(fd, o.Addr, cmp.Or(o.membership.index, c.caps.Index)); err != nil {
 			return err
 		}
 	}
@@ -106,9 +107,7 @@ func (c *udp) configure(o Options) error {
 	if c.local, err = localAddr(fd); err != nil {
 		return err
 	}
-	if !v6 {
-		sendMulticastFrom(fd, c.caps.Index)
-	}
+	sendMulticastFrom(fd, c.caps.Index, v6)
 	c.tx.init(v6, o.TOS, setHops(fd, v6))
 	c.tx.scope = uint32(c.caps.Index)
 	c.rx.init()
