@@ -11,6 +11,7 @@ var completionOp = [...]verbs.WCOpcode{
 	verbs.WRSend: verbs.WCSend, verbs.WRSendWithImm: verbs.WCSend, verbs.WRSendWithInv: verbs.WCSend,
 	verbs.WRRDMARead: verbs.WCRDMARead, verbs.WRAtomicCmpSwap: verbs.WCCompSwap,
 	verbs.WRAtomicFetchAdd: verbs.WCFetchAdd, verbs.WRLocalInv: verbs.WCLocalInv, verbs.WRBindMW: verbs.WCBindMW,
+	verbs.WRFlush: verbs.WCFlush, verbs.WRAtomicWrite: verbs.WCAtomicWrite,
 }
 
 // completeHead removes w, the head of the send queue, and completes it
@@ -21,7 +22,7 @@ func (c *Core) completeHead(w *sendWQE) {
 	}
 	if w.flags&verbs.SendSignaled != 0 || c.signalAll {
 		c.host.Complete(verbs.WC{
-			WRID: w.id, Status: verbs.WCSuccess, Opcode: completionOp[w.op], ByteLen: w.length, QPN: c.num,
+			WRID: w.id, Status: verbs.WCSuccess, Opcode: completionOp[w.op], ByteLen: w.length + w.flush.Length, QPN: c.num,
 		}, false)
 	} else {
 		c.counters.Unsignaled++

@@ -23,8 +23,9 @@ func (r region) Remote(key uint32, addr uint64, n uint32, _ verbs.AccessFlags, _
 	return r.Local(key, addr, n, true)
 }
 
-func (region) Bind(*verbs.BindMW, uint32) qp.Fault         { return qp.FaultKey }
-func (region) Invalidate(rkey uint32, qpn uint32) qp.Fault { return qp.FaultKey }
+func (region) CheckKey(uint32, verbs.AccessFlags, uint32) qp.Fault { return qp.NoFault }
+func (region) Bind(*verbs.BindMW, uint32) qp.Fault                 { return qp.FaultKey }
+func (region) Invalidate(rkey uint32, qpn uint32) qp.Fault         { return qp.FaultKey }
 
 // printer is a Host that prints its events.
 type printer string

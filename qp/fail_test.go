@@ -266,6 +266,65 @@ var refusals = []refusal{
 	{what: "atomic on memory that is not aligned", pkts: only(func(p *pair) *wire.Packet {
 		return p.request(wire.RCFetchAdd, 0, 0, p.atomicETH(0, p.b.mem.add(p.b.base, p.b.buf[4:], allAccess)))
 	}), nak: 0x61, event: reqErr},
+	// ATOMIC WRITE
+	{what: "ATOMIC WRITE of 4 bytes", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCAtomicWrite, 0, 4, p.reth(0, 4, p.b.key)) }), nak: 0x61, event: reqErr},
+	{what: "ATOMIC WRITE of 8 bytes, 16 announced", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCAtomicWrite, 0, 8, p.reth(0, 16, p.b.key)) }), nak: 0x61, event: reqErr},
+	{what: "ATOMIC WRITE not aligned", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCAtomicWrite, 0, 8, p.reth(4, 8, p.b.key)) }), nak: 0x61, event: reqErr},
+	{what: "ATOMIC WRITE on memory that is not aligned", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCAtomicWrite, 0, 8, p.reth(0, 8, p.b.mem.add(p.b.base, p.b.buf[4:], allAccess)))
+	}), nak: 0x61, event: reqErr},
+	{what: "ATOMIC WRITE not allowed", opts: []option{withAccess(verbs.AccessRemoteRead | verbs.AccessRemoteAtomic)},
+		pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCAtomicWrite, 0, 8, p.reth(0, 8, p.b.key)) }), nak: 0x61, event: reqErr},
+	{what: "ATOMIC WRITE without permission", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCAtomicWrite, 0, 8, p.reth(0, 8, p.key(allAccess&^verbs.AccessRemoteWrite)))
+	}), nak: 0x62, event: accErr},
+	{what: "ATOMIC WRITE beyond the region", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCAtomicWrite, 0, 8, p.reth(regionBytes, 8, p.b.key))
+	}), nak: 0x62, event: accErr},
+	{what: "ATOMIC WRITE inside a message", pkts: func(p *pair) []*wire.Packet {
+		return []*wire.Packet{p.request(wire.RCWriteFirst, 0, 256, p.reth(0, 600, p.b.key)), p.request(wire.RCAtomicWrite, 1, 8, p.reth(0, 8, p.b.key))}
+	}, nak: 0x61, psn: 1, event: reqErr},
+	// FLUSH
+	{what: "FLUSH without placement", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCFlush, 0, 0, p.fethFor(wire.FETH{}, 0, 8, p.b.key))
+	}), nak: 0x61, event: reqErr},
+	{what: "FLUSH with a reserved placement", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCFlush, 0, 0, p.fethFor(wire.FETH{Placement: 5}, 0, 8, p.b.key))
+	}), nak: 0x61, event: reqErr},
+	{what: "FLUSH with a reserved selectivity", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCFlush, 0, 0, p.fethFor(wire.FETH{Placement: 1, Selectivity: 2}, 0, 8, p.b.key))
+	}), nak: 0x61, event: reqErr},
+	{what: "FLUSH not allowed", opts: []option{withAccess(verbs.AccessRemote)},
+		pkts: only(func(p *pair) *wire.Packet {
+			return p.request(wire.RCFlush, 0, 0, p.fethFor(wire.FETH{Placement: 1}, 0, 8, p.b.key))
+		}), nak: 0x61, event: reqErr},
+	{what: "persistent FLUSH not allowed", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCFlush, 0, 0, p.fethFor(wire.FETH{Placement: 3}, 0, 8, p.b.key))
+	}), nak: 0x61, event: reqErr},
+	{what: "persistent FLUSH of memory that is not persistent", opts: []option{withAccess(verbs.AccessRemote | verbs.AccessFlushGlobal | verbs.AccessFlushPersistent)},
+		pkts: only(func(p *pair) *wire.Packet {
+			return p.request(wire.RCFlush, 0, 0, p.fethFor(wire.FETH{Placement: 2}, 0, 8, p.b.key))
+		}), nak: 0x62, event: accErr},
+	{what: "FLUSH without permission", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCFlush, 0, 0, p.fethFor(wire.FETH{Placement: 1}, 0, 8, p.key(allAccess&^verbs.AccessFlushGlobal)))
+	}), nak: 0x62, event: accErr},
+	{what: "FLUSH with an unknown key", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCFlush, 0, 0, p.fethFor(wire.FETH{Placement: 1}, 0, 8, 0xbad))
+	}), nak: 0x62, event: accErr},
+	{what: "FLUSH of a region with an unknown key", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCFlush, 0, 0, p.fethFor(wire.FETH{Placement: 1, Selectivity: 1}, 0, 8, 0xbad))
+	}), nak: 0x62, event: accErr},
+	{what: "FLUSH beyond the region", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCFlush, 0, 0, p.fethFor(wire.FETH{Placement: 1}, 1, regionBytes, p.b.key))
+	}), nak: 0x62, event: accErr},
+}
+
+// fethFor fills in the headers of a FLUSH of n bytes.
+func (p *pair) fethFor(h wire.FETH, remote, n int, key uint32) func(b []byte) {
+	return func(b []byte) {
+		h.Put(b[wire.BTHLen:])
+		wire.RETH{VA: p.b.base + uint64(remote), RKey: key, Length: uint32(n)}.Put(b[wire.BTHLen+wire.FETHLen:])
+	}
 }
 
 // unpadded removes the padding of a packet.

@@ -79,6 +79,19 @@ func (m *memory) Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessFla
 	return r.at(addr, n)
 }
 
+func (m *memory) CheckKey(rkey uint32, need verbs.AccessFlags, qpn uint32) Fault {
+	_, f := m.Remote(rkey, m.base(rkey), 0, need, qpn)
+	return f
+}
+
+// base returns the first address of a region, or 0.
+func (m *memory) base(key uint32) uint64 {
+	if r := m.regions[key]; r != nil {
+		return r.base
+	}
+	return 0
+}
+
 func (m *memory) Bind(b *verbs.BindMW, qpn uint32) Fault {
 	w := m.regions[b.RKey]
 	switch {

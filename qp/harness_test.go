@@ -45,7 +45,7 @@ func (n *node) Event(e verbs.EventType, why *verbs.Failure) {
 const regionBytes = 64 << 10
 
 // allAccess is every permission.
-const allAccess = verbs.AccessLocalWrite | verbs.AccessRemote
+const allAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessFlushGlobal
 
 // newNode returns a queue pair in RESET with one region that permits all accesses.
 func newNode(t testing.TB, name byte, o *options) *node {
@@ -197,7 +197,7 @@ func unconnected(t testing.TB, opts ...option) *pair {
 func attributes(peer *node, sq, rq uint32, o *options) verbs.QPAttr {
 	a := verbs.QPAttr{
 		PathMTU: o.mtu, SQPSN: sq, RQPSN: rq, DestQPN: peer.Num(), PortNum: 1, QKey: 0x1234,
-		AccessFlags: verbs.AccessRemote, MaxRdAtomic: 4, MaxDestRdAtomic: 4, MinRNRTimer: 12,
+		AccessFlags: verbs.AccessRemote | verbs.AccessFlushGlobal, MaxRdAtomic: 4, MaxDestRdAtomic: 4, MinRNRTimer: 12,
 		Timeout: 14, RetryCnt: 7, RNRRetry: 7,
 		AV: verbs.AHAttr{DGID: verbs.GIDFromAddr(peer.addr.Addr())},
 	}

@@ -18,6 +18,10 @@ type Memory interface {
 	// need.
 	Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessFlags, qpn uint32) ([]byte, Fault)
 
+	// CheckKey checks access by the peer of queue pair qpn to the whole region or
+	// window with this rkey.
+	CheckKey(rkey uint32, need verbs.AccessFlags, qpn uint32) Fault
+
 	// Bind binds a memory window to queue pair qpn.
 	Bind(b *verbs.BindMW, qpn uint32) Fault
 

@@ -80,7 +80,7 @@ func (s *side) list(n *node, off, length int) []verbs.SGE {
 func (s *side) drawRequest(id uint64, last bool) {
 	ops := []verbs.WROpcode{
 		verbs.WRSend, verbs.WRSendWithImm, verbs.WRRDMAWrite, verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm,
-		verbs.WRRDMARead, verbs.WRRDMARead, verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd,
+		verbs.WRRDMARead, verbs.WRRDMARead, verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd, verbs.WRAtomicWrite, verbs.WRFlush,
 	}
 	wr := verbs.SendWR{WRID: id, Opcode: ops[s.rng.IntN(len(ops))], RKey: s.to.key, Imm: s.rng.Uint32()}
 	if last || s.rng.IntN(3) > 0 {
@@ -98,6 +98,10 @@ func (s *side) drawRequest(id uint64, last bool) {
 		n = s.read(&wr)
 	case verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd:
 		s.atomic(&wr)
+	case verbs.WRAtomicWrite:
+		s.atomicWrite(&wr)
+	case verbs.WRFlush:
+		n = s.flush(&wr)
 	default:
 		n = s.data(&wr)
 	}
@@ -160,6 +164,26 @@ func (s *side) atomic(wr *verbs.SendWR) {
 	if *word == wr.CompareAdd {
 		*word = wr.Swap
 	}
+}
+
+func (s *side) atomicWrite(wr *verbs.SendWR) {
+	s.modifies(wr)
+	from, to := sourceAt+s.rng.IntN(exposedAt-8), exposedAt+8*s.rng.IntN(countersN)
+	if s.rng.IntN(2) == 0 {
+		wr.Flags, wr.InlineData = wr.Flags|verbs.SendInline, append([]byte{}, s.from.buf[from:from+8]...)
+	} else {
+		wr.SGList = s.list(s.from, from, 8)
+	}
+	wr.RemoteAddr = s.to.base + uint64(to)
+	copy(s.model[to:to+8], s.from.buf[from:from+8])
+}
+
+// flush changes nothing.
+func (s *side) flush(wr *verbs.SendWR) int {
+	n := s.rng.IntN(sinkAt - exposedAt)
+	wr.RemoteAddr = s.to.base + uint64(exposedAt)
+	wr.Flush = verbs.Flush{Placement: verbs.FlushGlobal, Selectivity: verbs.FlushSelectivity(s.rng.IntN(2)), Length: uint32(n)}
+	return n
 }
 
 // data draws a SEND or WRITE, and its receive if it needs one.

@@ -107,6 +107,9 @@ func (c *Core) readsQueued() (n int) {
 // requester and as responder.
 const MaxRdAtomic = 128
 
+// qpAccess are the permissions of a queue pair; others are for memory only.
+const qpAccess = verbs.AccessRemote | verbs.AccessFlushGlobal | verbs.AccessFlushPersistent
+
 func (c *Core) setAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) {
 	set := func(bit verbs.QPAttrMask, f func()) {
 		if m&bit != 0 {
@@ -116,7 +119,7 @@ func (c *Core) setAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) {
 	o := &c.attr
 	set(verbs.AttrPKeyIndex, func() { o.PKeyIndex = a.PKeyIndex })
 	set(verbs.AttrPort, func() { o.PortNum = a.PortNum })
-	set(verbs.AttrAccessFlags, func() { o.AccessFlags = a.AccessFlags & verbs.AccessRemote })
+	set(verbs.AttrAccessFlags, func() { o.AccessFlags = a.AccessFlags & qpAccess })
 	set(verbs.AttrQKey, func() { o.QKey = a.QKey })
 	set(verbs.AttrAV, func() { o.AV = a.AV; c.path = PathTo(&a.AV) })
 	set(verbs.AttrPathMTU, func() { o.PathMTU = a.PathMTU; c.mtu = uint32(a.PathMTU.Bytes()) })

@@ -65,16 +65,24 @@ func requiredAccess(w *sendWQE) string {
 		return "AccessRemoteAtomic"
 	case w.op == verbs.WRRDMARead:
 		return "AccessRemoteRead"
-	case w.op == verbs.WRRDMAWrite, w.op == verbs.WRRDMAWriteWithImm:
+	case w.op == verbs.WRRDMAWrite, w.op == verbs.WRRDMAWriteWithImm, w.op == verbs.WRAtomicWrite:
 		return "AccessRemoteWrite"
+	case w.op == verbs.WRFlush && w.flush.Placement == verbs.FlushGlobal:
+		return "AccessFlushGlobal"
+	case w.op == verbs.WRFlush:
+		return "AccessFlushPersistent"
 	}
 	return ""
 }
 
 // invalidCause returns the likely cause of an invalid request NAK for w.
 func invalidCause(w *sendWQE) string {
-	if w.isAtomic() && w.remote%8 != 0 {
+	if (w.isAtomic() || w.op == verbs.WRAtomicWrite) && w.remote%8 != 0 {
 		return "the address of an atomic must be a multiple of 8"
+	}
+	if hasEmptyResponse(w.op) {
+		return "the peer's adapter does not have the operation (DeviceAttr.AtomicWrite, FlushGlobal), its queue pair does not permit it (it requires " +
+			requiredAccess(w) + "), or serves fewer at a time (max_dest_rd_atomic)"
 	}
 	forbidden := "the peer's queue pair does not permit the operation (it requires " + requiredAccess(w) + ")"
 	switch {

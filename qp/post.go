@@ -66,7 +66,7 @@ func (c *Core) checkRequest(wr *verbs.SendWR) (uint32, error) {
 	if !supportsOpcode(c.typ, wr.Opcode) {
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrUnsupported, Detail: wr.Opcode.String()}
 	}
-	if c.attr.MaxRdAtomic == 0 && c.state != sErr && (wr.Opcode == verbs.WRRDMARead || isAtomic(wr.Opcode)) {
+	if c.attr.MaxRdAtomic == 0 && c.state != sErr && expectsResponse(wr.Opcode) {
 		return 0, c.invalidError("post send", "%v requires max_rd_atomic of at least 1", wr.Opcode)
 	}
 	return c.messageLength(wr)
@@ -75,7 +75,8 @@ func (c *Core) checkRequest(wr *verbs.SendWR) (uint32, error) {
 // queueRequest queues a request of n bytes in the send queue. path is that of a datagram, else
 // nil.
 func (c *Core) queueRequest(wr *verbs.SendWR, n uint32, path *wire.Path) error {
-	inline := wr.Flags&verbs.SendInline != 0 && !isLocal(wr.Opcode)
+	noData := isLocal(wr.Opcode) || wr.Opcode == verbs.WRFlush
+	inline := wr.Flags&verbs.SendInline != 0 && !noData
 	i := c.sq.push(inline)
 	w := c.sq.wqeAt(i)
 	*w = sendWQE{
@@ -90,7 +91,10 @@ func (c *Core) queueRequest(wr *verbs.SendWR, n uint32, path *wire.Path) error {
 		b := wr.Bind
 		w.bind = &b
 	}
-	if w.isLocal() {
+	if wr.Opcode == verbs.WRFlush {
+		w.flush = wr.Flush
+	}
+	if noData {
 		return nil
 	}
 	if inline {
@@ -114,8 +118,11 @@ func (c *Core) inlineFaultError() error {
 // messageLength validates the data of a request and returns its length in
 // bytes.
 func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
-	if isLocal(wr.Opcode) {
+	switch {
+	case isLocal(wr.Opcode):
 		return 0, nil // no data
+	case wr.Opcode == verbs.WRFlush:
+		return 0, c.checkFlush(wr.Flush)
 	}
 	if wr.Flags&verbs.SendInline != 0 {
 		n := len(wr.InlineData)
@@ -130,7 +137,7 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 		case uint64(n) > c.maxMessage:
 			return 0, c.tooLongError(uint64(n), c.maxMessage)
 		}
-		return uint32(n), nil
+		return uint32(n), c.checkWordLength(wr.Opcode, uint64(n))
 	}
 	if len(wr.SGList) > c.sq.maxSGE {
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
@@ -140,10 +147,19 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 	if n > c.maxMessage {
 		return 0, c.tooLongError(n, c.maxMessage)
 	}
-	if isAtomic(wr.Opcode) && n != 8 {
-		return 0, c.invalidError("post send", "an atomic returns 8 bytes, the list has %d", n)
+	return uint32(n), c.checkWordLength(wr.Opcode, n)
+}
+
+// checkWordLength returns an error if an atomic or ATOMIC WRITE has not the data of a word.
+func (c *Core) checkWordLength(op verbs.WROpcode, n uint64) error {
+	switch {
+	case n == 8:
+	case isAtomic(op):
+		return c.invalidError("post send", "an atomic returns 8 bytes, the list has %d", n)
+	case op == verbs.WRAtomicWrite:
+		return c.invalidError("post send", "%v writes 8 bytes, not %d", op, n)
 	}
-	return uint32(n), nil
+	return nil
 }
 
 func (c *Core) tooLongError(n, most uint64) error {

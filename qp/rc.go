@@ -37,6 +37,10 @@ func (t rc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
 		return t.sendRead(now, out, w)
 	case w.isAtomic():
 		return t.sendAtomic(now, out, w)
+	case w.op == verbs.WRFlush:
+		return t.sendFlush(now, out, w)
+	case w.op == verbs.WRAtomicWrite:
+		return t.sendAtomicWrite(now, out, w)
 	}
 	off := uint32(t.next.Sub(w.first)) * t.mtu
 	n := min(t.mtu, w.length-off)

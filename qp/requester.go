@@ -163,7 +163,7 @@ func (c *Core) countReads(i uint32, sign int) {
 	}
 	requested := c.requestedBytes(i, w)
 	switch {
-	case w.isAtomic() || w.length == 0:
+	case w.op != verbs.WRRDMARead || w.length == 0:
 		c.rdOut += uint32(sign) * min(requested, 1)
 	case requested > w.got:
 		c.rdOut += uint32(sign) * ((requested-1)/c.readPart - w.got/c.readPart + 1)

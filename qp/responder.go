@@ -37,6 +37,10 @@ func (c *Core) handleRequest(now reliability.Time, p *wire.Packet) wire.Drop {
 		return c.receiveWrite(now, p)
 	case wire.OpReadRequest:
 		return c.receiveRead(now, p)
+	case wire.OpFlush:
+		return c.receiveFlush(now, p)
+	case wire.OpAtomicWrite:
+		return c.receiveAtomicWrite(now, p)
 	}
 	return c.receiveAtomic(now, p)
 }
@@ -211,6 +215,8 @@ func (c *Core) receiveWrite(now reliability.Time, p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
+const tooManyReads = "more concurrent reads and atomics than max_dest_rd_atomic"
+
 // receiveRead handles an RDMA READ request. The next Drain sends the response,
 // which also acknowledges the request.
 func (c *Core) receiveRead(now reliability.Time, p *wire.Packet) wire.Drop {
@@ -228,7 +234,7 @@ func (c *Core) receiveRead(now reliability.Time, p *wire.Packet) wire.Drop {
 	}
 	r := c.res.Add()
 	if r == nil {
-		return c.rejectRequest(now, p, wire.NakInvalidRequest, "more concurrent reads and atomics than max_dest_rd_atomic")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, tooManyReads)
 	}
 	psns := c.responsePackets(h.Length)
 	c.recv.CompleteMessage()
@@ -264,7 +270,7 @@ func (c *Core) receiveAtomic(now reliability.Time, p *wire.Packet) wire.Drop {
 	}
 	r := c.res.Add()
 	if r == nil {
-		return c.rejectRequest(now, p, wire.NakInvalidRequest, "more concurrent reads and atomics than max_dest_rd_atomic")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, tooManyReads)
 	}
 	if r.Orig, ok = executeAtomic(word, p); !ok {
 		return c.rejectRequest(now, p, wire.NakRemoteOperational, FaultMemory.String())
@@ -291,7 +297,8 @@ func executeAtomic(word *uint64, p *wire.Packet) (orig uint64, ok bool) {
 }
 
 // handleDuplicate handles a repeated request: a SEND or WRITE is acknowledged
-// again, a read is executed again, an atomic is answered with the saved value.
+// again, a read is executed again, an atomic is answered with the saved value, a
+// FLUSH or ATOMIC WRITE is answered without being executed again.
 func (c *Core) handleDuplicate(now reliability.Time, p *wire.Packet) wire.Drop {
 	psn := p.BTH.PSN
 	switch p.Info.Operation {
@@ -300,11 +307,11 @@ func (c *Core) handleDuplicate(now reliability.Time, p *wire.Packet) wire.Drop {
 		return wire.DropDuplicate
 	}
 	r := c.res.FindByPSN(psn)
-	if r == nil || r.Atomic != p.Info.AtomicETH {
+	if r == nil || r.Atomic != p.Info.AtomicETH || r.Empty != isEmptyRead(p) {
 		return wire.DropUnknownReplay
 	}
 	to := r.Last
-	if !r.Atomic {
+	if !r.Atomic && !r.Empty {
 		h := p.RETH()
 		off := uint32(psn.Sub(r.First)) * c.mtu
 		switch end := uint64(off) + uint64(h.Length); {

@@ -192,6 +192,10 @@ func (c *Core) handleReadResponse(now reliability.Time, p *wire.Packet) wire.Dro
 		return d
 	}
 	n := uint32(len(p.Payload))
+	if hasEmptyResponse(w.op) && n == 0 {
+		c.advanceResponse(now, p, w, w.length)
+		return wire.DropNone
+	}
 	if w.op != verbs.WRRDMARead || n != min(c.mtu, w.length-w.got) {
 		return c.rejectResponse(now, p, "the opcode or the length of the read response does not match the request")
 	}
@@ -211,7 +215,7 @@ func (c *Core) handleAtomicAck(now reliability.Time, p *wire.Packet) wire.Drop {
 		return d
 	}
 	if !w.isAtomic() {
-		return c.rejectResponse(now, p, "atomic response to a read request")
+		return c.rejectResponse(now, p, "atomic response to a request that is not an atomic")
 	}
 	var b [8]byte
 	putHost(b[:], p.AtomicAckETH().Orig)

@@ -93,7 +93,7 @@ func supportsOpcode(t verbs.QPType, op verbs.WROpcode) bool {
 		return true
 	case verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm, verbs.WRLocalInv, verbs.WRBindMW:
 		return t == verbs.RC || t == verbs.UC
-	case verbs.WRRDMARead, verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd, verbs.WRSendWithInv:
+	case verbs.WRRDMARead, verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd, verbs.WRSendWithInv, verbs.WRFlush, verbs.WRAtomicWrite:
 		return t == verbs.RC
 	}
 	return false

@@ -20,6 +20,7 @@ type sendWQE struct {
 	remote  uint64
 	operand uint64 // compare or add
 	swap    uint64
+	flush   verbs.Flush
 
 	first, last wire.PSN
 	base        uint64 // window coordinate of the first packet, see Core.windowPosition
@@ -31,9 +32,17 @@ type sendWQE struct {
 	bind *verbs.BindMW
 }
 
-// expectsResponse reports whether w is answered with data.
-func (w *sendWQE) expectsResponse() bool {
-	return w.op == verbs.WRRDMARead || w.isAtomic()
+// expectsResponse reports whether w is answered by a response instead of an
+// acknowledgement.
+func (w *sendWQE) expectsResponse() bool { return expectsResponse(w.op) }
+
+func expectsResponse(op verbs.WROpcode) bool {
+	return op == verbs.WRRDMARead || isAtomic(op) || hasEmptyResponse(op)
+}
+
+// hasEmptyResponse reports whether the response is an empty READ response.
+func hasEmptyResponse(op verbs.WROpcode) bool {
+	return op == verbs.WRFlush || op == verbs.WRAtomicWrite
 }
 
 func (w *sendWQE) isAtomic() bool { return isAtomic(w.op) }

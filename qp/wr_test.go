@@ -41,6 +41,18 @@ func (p *pair) cmpSwap(id uint64, local, remote int, compare, swap uint64) verbs
 	return wr
 }
 
+func (p *pair) atomicWrite(id uint64, local, remote int) verbs.SendWR {
+	wr := p.write(id, local, remote, 8)
+	wr.Opcode = verbs.WRAtomicWrite
+	return wr
+}
+
+func (p *pair) flush(id uint64, remote, n int) verbs.SendWR {
+	wr := p.write(id, 0, remote, 0)
+	wr.Opcode, wr.SGList, wr.Flush = verbs.WRFlush, nil, verbs.Flush{Placement: verbs.FlushGlobal, Length: uint32(n)}
+	return wr
+}
+
 // withInv makes a SEND invalidate a key.
 func withInv(wr verbs.SendWR, key uint32) verbs.SendWR {
 	wr.Opcode, wr.InvKey = verbs.WRSendWithInv, key

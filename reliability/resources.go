@@ -2,12 +2,13 @@ package reliability
 
 import "github.com/softrnic/softrnic/wire"
 
-// A Resource is the responder state of one read or atomic. It is kept until
+// A Resource is the responder state of one read, atomic, FLUSH or ATOMIC WRITE. It is kept until
 // max_dest_rd_atomic later ones have arrived, so that a repeated request can be
 // answered again.
 type Resource struct {
 	First, Last wire.PSN // PSNs of the response
 	Atomic      bool
+	Empty       bool   // FLUSH, ATOMIC WRITE: the response has no data
 	Orig        uint64 // atomics: original value in host byte order
 	VA          uint64 // reads: address of the data in First
 	RKey        uint32
@@ -93,6 +94,15 @@ func (r *Resources) Add() *Resource {
 	r.next = (r.next + 1) % r.limit
 	r.used = min(r.used+1, r.limit)
 	return e
+}
+
+// HasRoom reports whether Add returns a resource.
+func (r *Resources) HasRoom() bool {
+	if r.ring == nil {
+		return r.limit > 0
+	}
+	e := &r.ring[r.next]
+	return !e.pending || e.replay
 }
 
 // ScheduleResponse makes the PSNs from to to of the response of e pending.

@@ -55,5 +55,7 @@ func (d *Device) deviceAttr() verbs.DeviceAttr {
 		LocalCAAckDelay: 15,
 		AtomicCap:       verbs.AtomicGlob,
 		OrderedWrites:   true,
+		AtomicWrite:     true,
+		FlushGlobal:     true,
 	}
 }

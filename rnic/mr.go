@@ -22,11 +22,10 @@ type memoryRegion struct {
 
 var _ verbs.MR = (*memoryRegion)(nil)
 
-// accessOnDemand is IBV_ACCESS_ON_DEMAND, which C programs set. As memory is never pinned, it only
-// defers the check of the memory to the first access: a region may be unmapped, or all addresses.
-const accessOnDemand verbs.AccessFlags = 1 << 6
+const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMWBind | verbs.AccessZeroBased |
+	verbs.AccessOnDemand | accessFlush
 
-const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMWBind | verbs.AccessZeroBased | accessOnDemand
+const accessFlush = verbs.AccessFlushGlobal | verbs.AccessFlushPersistent
 
 // RegMR implements verbs.PD. buf remains the caller's: it is not copied, and
 // the adapter accesses it as work requests and peers request, until Close. Both
@@ -79,7 +78,7 @@ func (pd *protectionDomain) registerAt(buf []byte, base uint64, access verbs.Acc
 
 // checkMemory checks that the process can access buf as a registration with access requires.
 func checkMemory(buf []byte, access verbs.AccessFlags) *verbs.OpError {
-	if access&accessOnDemand != 0 {
+	if access&verbs.AccessOnDemand != 0 {
 		return nil
 	}
 	if err := pages.CheckAccess(buf, access&verbs.AccessLocalWrite != 0); err != nil {
@@ -102,6 +101,8 @@ func checkRegion(buf []byte, access verbs.AccessFlags, maxSize uint64) *verbs.Op
 		return invalid(fmt.Sprintf("unknown access flags in %v", access))
 	case access&(verbs.AccessRemoteWrite|verbs.AccessRemoteAtomic) != 0 && access&verbs.AccessLocalWrite == 0:
 		return invalid("remote write and remote atomic require AccessLocalWrite")
+	case access&verbs.AccessFlushPersistent != 0:
+		return invalid("AccessFlushPersistent: the memory is not persistent")
 	case access&verbs.AccessZeroBased != 0 && access&verbs.AccessRemoteAtomic != 0 && realAddr(buf)%8 != 0:
 		return invalid(fmt.Sprintf("the buffer starts at 0x%x; zero-based memory for atomics must start at a multiple of 8", realAddr(buf)))
 	}
@@ -123,7 +124,7 @@ func (mr *memoryRegion) LKey() uint32 { return mr.key }
 
 // RKey returns the key for remote use, or 0 if no remote access was granted.
 func (mr *memoryRegion) RKey() uint32 {
-	if mr.access&verbs.AccessRemote == 0 {
+	if mr.access&(verbs.AccessRemote|accessFlush) == 0 {
 		return 0
 	}
 	return mr.key

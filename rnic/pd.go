@@ -142,6 +142,28 @@ func (m *pdMemory) Local(lkey uint32, addr uint64, n uint32, write bool) ([]byte
 // Remote implements qp.Memory. Through a window only the window's permissions
 // count; memory of an atomic must also be aligned to 8 bytes.
 func (m *pdMemory) Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessFlags, qpn uint32) ([]byte, qp.Fault) {
+	r, fault := m.lookupRemote(rkey, need, qpn)
+	if fault != qp.NoFault {
+		return nil, fault
+	}
+	mem, ok := r.slice(addr, n)
+	switch {
+	case !ok:
+		return nil, qp.FaultBounds
+	case need&verbs.AccessRemoteAtomic != 0 && (realAddr(r.mem)+addr-r.base)%8 != 0:
+		return nil, qp.FaultMisalign
+	}
+	return mem, qp.NoFault
+}
+
+// CheckKey implements qp.Memory.
+func (m *pdMemory) CheckKey(rkey uint32, need verbs.AccessFlags, qpn uint32) qp.Fault {
+	_, fault := m.lookupRemote(rkey, need, qpn)
+	return fault
+}
+
+// lookupRemote returns the region that the peer of a queue pair may access with the permission need.
+func (m *pdMemory) lookupRemote(rkey uint32, need verbs.AccessFlags, qpn uint32) (*region, qp.Fault) {
 	r := m.keys.lookup(rkey)
 	switch {
 	case r == nil:
@@ -155,14 +177,7 @@ func (m *pdMemory) Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessF
 	case need&^r.access != 0:
 		return nil, qp.FaultAccess
 	}
-	mem, ok := r.slice(addr, n)
-	switch {
-	case !ok:
-		return nil, qp.FaultBounds
-	case need&verbs.AccessRemoteAtomic != 0 && (realAddr(r.mem)+addr-r.base)%8 != 0:
-		return nil, qp.FaultMisalign
-	}
-	return mem, qp.NoFault
+	return r, qp.NoFault
 }
 
 // realAddr returns the address of the first byte of mem.

@@ -69,7 +69,7 @@ func TestReregisterMisuse(t *testing.T) {
 func TestRegMROnDemand(t *testing.T) {
 	pd := newPD(newPDTestHost())
 	buf := aligned(64)
-	mr := mustReg(t, pd, buf, verbs.AccessLocalWrite|accessOnDemand)
-	require.Equal(t, verbs.AccessLocalWrite|accessOnDemand, mr.Access())
+	mr := mustReg(t, pd, buf, verbs.AccessLocalWrite|verbs.AccessOnDemand)
+	require.Equal(t, verbs.AccessLocalWrite|verbs.AccessOnDemand, mr.Access())
 	require.NoError(t, mr.Close())
 }

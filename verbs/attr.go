@@ -16,6 +16,13 @@ const (
 	AccessRemoteAtomic AccessFlags = 1 << 3 // needs AccessLocalWrite
 	AccessMWBind       AccessFlags = 1 << 4 // memory windows may be bound to the region
 	AccessZeroBased    AccessFlags = 1 << 5 // addresses are offsets in the region
+
+	// AccessOnDemand defers the check of the memory to its first use: it need not be mapped yet
+	// (on-demand paging). Memory is never pinned, with or without the flag.
+	AccessOnDemand AccessFlags = 1 << 6
+
+	AccessFlushGlobal     AccessFlags = 1 << 8 // FLUSH with FlushGlobal
+	AccessFlushPersistent AccessFlags = 1 << 9 // FLUSH with FlushPersistent; see DeviceAttr.FlushPersistent
 )
 
 // AccessOptional are the flags that an adapter without the feature ignores
@@ -23,7 +30,7 @@ const (
 // module implements none of them.
 const AccessOptional AccessFlags = 0x3ff00000
 
-// AccessRemote is the set of all remote permissions.
+// AccessRemote is the set of all remote permissions except those of FLUSH.
 const AccessRemote = AccessRemoteWrite | AccessRemoteRead | AccessRemoteAtomic
 
 // QPType is the transport service of a queue pair (enum ibv_qp_type; GSI as
@@ -250,6 +257,11 @@ type DeviceAttr struct {
 	// the order of their requests, and each in the way that MR.LoadUint64 documents. The standard
 	// leaves the order open (IBTA 9.5, o9-20).
 	OrderedWrites bool
+
+	// AtomicWrite reports that the device executes WRAtomicWrite of a peer
+	// (IBV_DEVICE_ATOMIC_WRITE), and FlushGlobal and FlushPersistent that it executes WRFlush
+	// with such a placement (IBV_DEVICE_FLUSH_GLOBAL, IBV_DEVICE_FLUSH_PERSISTENT).
+	AtomicWrite, FlushGlobal, FlushPersistent bool
 }
 
 // AtomicCap is the scope of atomics (enum ibv_atomic_cap).

@@ -7,6 +7,10 @@ var accessTexts = [...]valueText{
 	{"REMOTE_ATOMIC", "peers may run atomics"},
 	{"MW_BIND", "memory windows may be bound"},
 	{"ZERO_BASED", "addresses count from 0"},
+	{"ON_DEMAND", "the memory need not be mapped yet"},
+
+	8: {"FLUSH_GLOBAL", "peers may request that writes are visible to all"},
+	9: {"FLUSH_PERSISTENT", "peers may request that writes survive a loss of power"},
 }
 
 // String lists the flags as libibverbs names them without IBV_ACCESS_, joined

@@ -81,7 +81,8 @@ func (o ConnectOptions) QPAttr(typ QPType) (QPAttr, error) {
 		AV:          AHAttr{PortNum: 1, SL: o.SL, TrafficClass: o.TrafficClass, HopLimit: o.HopLimit, FlowLabel: o.FlowLabel},
 		PortNum:     1,
 	}
-	const known = AccessLocalWrite | AccessRemote | AccessMWBind | AccessZeroBased | AccessOptional
+	const known = AccessLocalWrite | AccessRemote | AccessMWBind | AccessZeroBased | AccessOnDemand | AccessFlushGlobal |
+		AccessFlushPersistent | AccessOptional
 	if o.Access&^known != 0 {
 		return a, fmt.Errorf("%w: ConnectOptions.Access: unknown flags in %v", ErrInvalid, o.Access)
 	}

@@ -26,21 +26,23 @@ type enum struct {
 }
 
 var enums = map[string]enum{
-	"AccessFlags": {"IBV_ACCESS_", true, func(v uint32) enumValue { return verbs.AccessFlags(v) }},
-	"AtomicCap":   {"IBV_", false, func(v uint32) enumValue { return verbs.AtomicCap(v) }},
-	"EventType":   {"IBV_EVENT_", false, func(v uint32) enumValue { return verbs.EventType(v) }},
-	"GIDType":     {"IBV_GID_TYPE_", false, func(v uint32) enumValue { return verbs.GIDType(v) }},
-	"MTU":         {"IBV_MTU_", false, func(v uint32) enumValue { return verbs.MTU(v) }},
-	"PortState":   {"IBV_", false, func(v uint32) enumValue { return verbs.PortState(v) }},
-	"QPAttrMask":  {"IBV_QP_", true, func(v uint32) enumValue { return verbs.QPAttrMask(v) }},
-	"QPState":     {"IBV_QPS_", false, func(v uint32) enumValue { return verbs.QPState(v) }},
-	"QPType":      {"IBV_QPT_", false, func(v uint32) enumValue { return verbs.QPType(v) }},
-	"SRQAttrMask": {"IBV_SRQ_", true, func(v uint32) enumValue { return verbs.SRQAttrMask(v) }},
-	"SendFlags":   {"IBV_SEND_", true, func(v uint32) enumValue { return verbs.SendFlags(v) }},
-	"WCFlags":     {"IBV_WC_", true, func(v uint32) enumValue { return verbs.WCFlags(v) }},
-	"WCOpcode":    {"IBV_WC_", false, func(v uint32) enumValue { return verbs.WCOpcode(v) }},
-	"WCStatus":    {"IBV_WC_", false, func(v uint32) enumValue { return verbs.WCStatus(v) }},
-	"WROpcode":    {"IBV_WR_", false, func(v uint32) enumValue { return verbs.WROpcode(v) }},
+	"AccessFlags":      {"IBV_ACCESS_", true, func(v uint32) enumValue { return verbs.AccessFlags(v) }},
+	"AtomicCap":        {"IBV_", false, func(v uint32) enumValue { return verbs.AtomicCap(v) }},
+	"EventType":        {"IBV_EVENT_", false, func(v uint32) enumValue { return verbs.EventType(v) }},
+	"FlushPlacement":   {"IBV_FLUSH_", true, func(v uint32) enumValue { return verbs.FlushPlacement(v) }},
+	"FlushSelectivity": {"IBV_FLUSH_", false, func(v uint32) enumValue { return verbs.FlushSelectivity(v) }},
+	"GIDType":          {"IBV_GID_TYPE_", false, func(v uint32) enumValue { return verbs.GIDType(v) }},
+	"MTU":              {"IBV_MTU_", false, func(v uint32) enumValue { return verbs.MTU(v) }},
+	"PortState":        {"IBV_", false, func(v uint32) enumValue { return verbs.PortState(v) }},
+	"QPAttrMask":       {"IBV_QP_", true, func(v uint32) enumValue { return verbs.QPAttrMask(v) }},
+	"QPState":          {"IBV_QPS_", false, func(v uint32) enumValue { return verbs.QPState(v) }},
+	"QPType":           {"IBV_QPT_", false, func(v uint32) enumValue { return verbs.QPType(v) }},
+	"SRQAttrMask":      {"IBV_SRQ_", true, func(v uint32) enumValue { return verbs.SRQAttrMask(v) }},
+	"SendFlags":        {"IBV_SEND_", true, func(v uint32) enumValue { return verbs.SendFlags(v) }},
+	"WCFlags":          {"IBV_WC_", true, func(v uint32) enumValue { return verbs.WCFlags(v) }},
+	"WCOpcode":         {"IBV_WC_", false, func(v uint32) enumValue { return verbs.WCOpcode(v) }},
+	"WCStatus":         {"IBV_WC_", false, func(v uint32) enumValue { return verbs.WCStatus(v) }},
+	"WROpcode":         {"IBV_WR_", false, func(v uint32) enumValue { return verbs.WROpcode(v) }},
 }
 
 // declared lists the values of the constants of each type in the source, except constants that join

@@ -51,6 +51,8 @@ const (
 	WCFetchAdd        WCOpcode = 4
 	WCBindMW          WCOpcode = 5
 	WCLocalInv        WCOpcode = 6
+	WCFlush           WCOpcode = 8
+	WCAtomicWrite     WCOpcode = 9
 	WCRecv            WCOpcode = 128
 	WCRecvRDMAWithImm WCOpcode = 129
 )
@@ -226,6 +228,9 @@ var wcOpcodeTexts = [...]valueText{
 	WCFetchAdd:  {"FETCH_ADD", "a remote addition is complete, the old value is in the local buffer"},
 	WCBindMW:    {"BIND_MW", "a memory window is bound and its new RKey is valid"},
 	WCLocalInv:  {"LOCAL_INV", "a local memory window is unbound and its RKey is invalid"},
+
+	WCFlush:       {"FLUSH", "earlier writes to the remote memory are visible or persistent, as requested"},
+	WCAtomicWrite: {"ATOMIC_WRITE", "8 bytes were written to remote memory at once"},
 
 	WCRecv:            {"RECV", "a message arrived in the receive"},
 	WCRecvRDMAWithImm: {"RECV_RDMA_WITH_IMM", "the peer wrote to local memory and sent 32 bits, which consumed the receive but not its buffer"},

@@ -15,6 +15,11 @@ const (
 	WRLocalInv         WROpcode = 7 // invalidate a local memory window
 	WRBindMW           WROpcode = 8 // bind a memory window
 	WRSendWithInv      WROpcode = 9 // send a message that also invalidates a memory window of the peer
+
+	// Requests of IBTA release 1.5 (annex A19). A peer that does not have them
+	// rejects them, see DeviceAttr.AtomicWrite and FlushGlobal.
+	WRFlush       WROpcode = 14 // wait until earlier writes to remote memory are visible or persistent
+	WRAtomicWrite WROpcode = 15 // write 8 bytes to remote memory at once
 )
 
 // SendFlags modify a send work request (enum ibv_send_flags). A request without
@@ -58,8 +63,8 @@ type SendWR struct {
 	Imm    uint32 // WithImm: immediate data in host byte order (imm_data is in network byte order)
 	InvKey uint32 // SendWithInv: rkey of a window of the peer; LocalInv: rkey of a local window
 
-	RemoteAddr uint64 // RDMA and atomics; for atomics a multiple of 8
-	RKey       uint32 // RDMA and atomics
+	RemoteAddr uint64 // RDMA, atomics and Flush; for atomics and AtomicWrite a multiple of 8
+	RKey       uint32 // RDMA, atomics and Flush
 
 	CompareAdd uint64 // CmpSwap: compare operand; FetchAdd: addend
 	Swap       uint64 // CmpSwap: new value
@@ -68,8 +73,34 @@ type SendWR struct {
 	RemoteQPN  uint32 // UD: destination queue pair
 	RemoteQKey uint32 // UD: destination Q_Key; if its top bit is set, the Q_Key of the queue pair is sent instead
 
-	Bind BindMW // BindMW
+	Bind  BindMW // BindMW
+	Flush Flush  // Flush
 }
+
+// Flush describes a WRFlush (arguments of ibv_wr_flush).
+type Flush struct {
+	Placement   FlushPlacement
+	Selectivity FlushSelectivity
+	Length      uint32 // bytes from RemoteAddr; with FlushRegion it does not matter
+}
+
+// FlushPlacement is a set of properties that the data has when a WRFlush is complete
+// (enum ibv_placement_type).
+type FlushPlacement uint8
+
+const (
+	FlushGlobal     FlushPlacement = 1 << iota // visible to all that access the memory
+	FlushPersistent                            // kept when power fails
+)
+
+// FlushSelectivity is the memory that a WRFlush concerns (enum
+// ibv_selectivity_level).
+type FlushSelectivity uint8
+
+const (
+	FlushRange  FlushSelectivity = iota // Length bytes at RemoteAddr
+	FlushRegion                         // the region with RKey (IBV_FLUSH_MR)
+)
 
 // BindMW describes the binding of a WRBindMW (ibv_mw_bind_info, with the window and its
 // new key).
@@ -102,6 +133,37 @@ var wrOpcodeTexts = [...]valueText{
 	WRLocalInv:         {"LOCAL_INV", "invalidate the RKey of a local memory window"},
 	WRBindMW:           {"BIND_MW", "bind a memory window to a part of a region"},
 	WRSendWithInv:      {"SEND_WITH_INV", "send a message and invalidate the RKey of a memory window of the peer"},
+	WRFlush:            {"FLUSH", "wait until earlier writes to remote memory are visible or persistent"},
+	WRAtomicWrite:      {"ATOMIC_WRITE", "write 8 bytes to remote memory at once, after all earlier requests"},
+}
+
+var flushPlacementTexts = [...]valueText{
+	{"GLOBAL", "the data is visible to all that access the memory"},
+	{"PERSISTENT", "the data is kept when power fails"},
+}
+
+// String lists the properties as libibverbs names them without IBV_FLUSH_, joined by
+// "|".
+func (p FlushPlacement) String() string {
+	return flagText(flushPlacementTexts[:], p, "FlushPlacement").name
+}
+
+func (p FlushPlacement) descriptionText() string {
+	return flagText(flushPlacementTexts[:], p, "FlushPlacement").description
+}
+
+var flushSelectivityTexts = [...]valueText{
+	{"RANGE", "the memory at RemoteAddr"},
+	{"MR", "the memory region with RKey"},
+}
+
+// String is the name of the constant in libibverbs without IBV_FLUSH_, for example "RANGE".
+func (s FlushSelectivity) String() string {
+	return lookupText(flushSelectivityTexts[:], s, "FlushSelectivity").name
+}
+
+func (s FlushSelectivity) descriptionText() string {
+	return lookupText(flushSelectivityTexts[:], s, "FlushSelectivity").description
 }
 
 // String is the name of the constant in libibverbs without IBV_WR_, for

@@ -149,7 +149,7 @@ func (l *listing) writeDevice(name string, a verbs.DeviceAttr, verbose bool) {
 	s.writeAttr("page_size_cap", uint64(pageSizes), fmt.Sprintf("0x%x", uint64(pageSizes)))
 	s.writeValue("max_qp", a.MaxQP)
 	s.writeValue("max_qp_wr", a.MaxQPWR)
-	l.writeCapabilities(s)
+	flags := l.writeCapabilities(s)
 	s.writeValue("max_sge", a.MaxSGE)
 	s.writeValue("max_sge_rd", a.MaxSGERd)
 	s.writeValue("max_cq", a.MaxCQ)
@@ -181,7 +181,7 @@ func (l *listing) writeDevice(name string, a verbs.DeviceAttr, verbose bool) {
 	}
 	s.writeValue("max_pkeys", a.MaxPKeys)
 	s.writeValue("local_ca_ack_delay", a.LocalCAAckDelay)
-	l.writeUnsupported(s)
+	l.writeUnsupported(s, flags)
 }
 
 // deviceCaps are the flags of enum ibv_device_cap_flags of every softrnic device.
@@ -193,8 +193,8 @@ var deviceCaps = []struct {
 	{13, "SRQ_RESIZE"}, {17, "MEM_WINDOW"}, {21, "MEM_MGT_EXTENSIONS"}, {24, "MEM_WINDOW_TYPE_2B"},
 }
 
-func (l *listing) writeCapabilities(s section) {
-	flags := uint32(0)
+// writeCapabilities writes the capabilities and returns their flags.
+func (l *listing) writeCapabilities(s section) (flags uint64) {
 	names := []string{}
 	for _, c := range deviceCaps {
 		flags |= 1 << c.bit
@@ -204,17 +204,19 @@ func (l *listing) writeCapabilities(s section) {
 	for _, name := range names {
 		fmt.Fprintf(&l.text, "\t\t\t\t\t%s\n", name)
 	}
+	return flags
 }
 
 // writeUnsupported writes the attributes of features that no softrnic device has: on-demand
 // paging, segmentation, hashing, pacing and tag matching, and the clock. Their columns are irregular.
-func (l *listing) writeUnsupported(s section) {
+func (l *listing) writeUnsupported(s section, flags uint64) {
 	l.text.WriteString("\tgeneral_odp_caps:\n")
 	for _, transport := range []string{"rc", "uc", "ud", "xrc"} {
 		fmt.Fprintf(&l.text, "\t%s_odp_caps:\n\t\t\t\t\tNO SUPPORT\n", transport)
 	}
 	l.text.WriteString("\tcompletion timestamp_mask:\t\t\t0xffffffffffffffff\n\thca_core_clock:\t\t\t1000000kHZ\n") // nanoseconds
-	s.writeLine("device_cap_flags_ex", "0x0")
+	s.writeLine("device_cap_flags_ex", fmt.Sprintf("0x%X", flags|1<<38|1<<40))
+	l.text.WriteString("\t\t\t\t\tFLUSH_GLOBAL\n\t\t\t\t\tATOMIC_WRITE\n")
 	l.text.WriteString("\ttso_caps:\n\t\tmax_tso:\t\t\t0\n\trss_caps:\n" +
 		"\t\tmax_rwq_indirection_tables:\t\t\t0\n\t\tmax_rwq_indirection_table_size:\t\t\t0\n" +
 		"\t\trx_hash_function:\t\t\t\t0x0\n\t\trx_hash_fields_mask:\t\t\t\t0x0\n")

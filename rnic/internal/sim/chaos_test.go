@@ -106,7 +106,7 @@ func (h *qpProgram) settleTarget() {
 		}
 	}
 	h.target.clear()
-	h.target.reregister(h, verbs.AccessRemote|verbs.AccessMWBind)
+	h.target.reregister(h, targetAccess)
 }
 
 // reregister registers the memory again if it is not registered.

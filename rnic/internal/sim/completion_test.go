@@ -107,7 +107,7 @@ func (h *qpProgram) succeeded(r *request) {
 		h.host.sent++
 	}
 	switch r.op {
-	case verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm:
+	case verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm, verbs.WRAtomicWrite:
 		if h.typ == verbs.RC && !r.msg.equalTo(h.peer.target.at(r.msg.off, r.msg.length)) {
 			w.fail("%v: write %d is complete, but the memory at %d does not hold its %d bytes", h, r.id, r.msg.off, r.msg.length)
 		}

@@ -90,6 +90,10 @@ func (t *Trace) keyName(d *Device, key uint32) string {
 func (t *Trace) formatHeaders(src, dst *Device, p *wire.Packet) string {
 	words := []string{fmt.Sprintf("%-23s psn %d", p.Info.Name, p.BTH.PSN)}
 	add := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
+	if p.Info.FETH {
+		h := p.FETH()
+		add("placement %d selectivity %d", h.Placement, h.Selectivity)
+	}
 	if p.Info.RETH {
 		h := p.RETH()
 		add("at %d len %d key %s", h.VA, h.Length, t.keyName(dst, h.RKey))

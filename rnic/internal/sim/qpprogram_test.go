@@ -101,7 +101,7 @@ func (w *world) newQPProgram(on *host, typ verbs.QPType, p *pair) *qpProgram {
 	most := maxDatagram
 	if p != nil {
 		most = p.most
-		h.target = newArena(on, 2*most+1<<12, verbs.AccessRemote|verbs.AccessMWBind)
+		h.target = newArena(on, 2*most+1<<12, targetAccess)
 		if typ == verbs.RC {
 			h.lane = on.words.newLane() // used by the peer
 			h.window = newWindow(h)
@@ -147,7 +147,7 @@ func (p *pair) connect() {
 	w := p.world
 	options := verbs.ConnectOptions{
 		MTU: p.mtu, RNRDelay: time.Duration(wire.RNRNanos(uint8(w.between(1, 14)))), AckTimeout: verbs.AckTimeout(uint8(w.between(13, 15))),
-		MaxRdAtomic: w.between(1, 8), MaxDestRdAtomic: 8,
+		MaxRdAtomic: w.between(1, 8), MaxDestRdAtomic: 8, Access: verbs.AccessRemote | verbs.AccessFlushGlobal,
 	}
 	var ends [2]sim.Endpoint
 	for i, h := range p.ends {

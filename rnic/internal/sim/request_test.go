@@ -46,7 +46,7 @@ func (h *qpProgram) compose() (wr verbs.SendWR, r *request) {
 		wr.Opcode = pick(w, verbs.WRSend, verbs.WRSend, verbs.WRSendWithImm, verbs.WRSendWithInv,
 			verbs.WRRDMAWrite, verbs.WRRDMAWrite, verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm,
 			verbs.WRRDMARead, verbs.WRRDMARead, verbs.WRRDMARead, verbs.WRAtomicFetchAdd, verbs.WRAtomicFetchAdd, verbs.WRAtomicCmpSwap,
-			verbs.WRBindMW, verbs.WRLocalInv)
+			verbs.WRBindMW, verbs.WRLocalInv, verbs.WRFlush, verbs.WRAtomicWrite)
 	}
 	if w.chance(15) {
 		wr.Flags |= verbs.SendFence
@@ -61,6 +61,10 @@ func (h *qpProgram) compose() (wr verbs.SendWR, r *request) {
 		ok = h.composeRead(&wr, r)
 	case verbs.WRAtomicFetchAdd, verbs.WRAtomicCmpSwap:
 		ok = h.composeAtomic(&wr, r)
+	case verbs.WRAtomicWrite:
+		ok = h.composeAtomicWrite(&wr, r)
+	case verbs.WRFlush:
+		h.composeFlush(&wr)
 	case verbs.WRBindMW:
 		ok = h.window.bind(&wr)
 	case verbs.WRLocalInv:
@@ -105,6 +109,30 @@ func (h *qpProgram) composeMessage(wr *verbs.SendWR, r *request) bool {
 		h.peer.schedule()
 	}
 	return true
+}
+
+// composeAtomicWrite draws an ATOMIC WRITE, which is a WRITE of an aligned word.
+func (h *qpProgram) composeAtomicWrite(wr *verbs.SendWR, r *request) bool {
+	off, ok := h.alloc(h.peer.target, 15)
+	if !ok {
+		return false
+	}
+	r.msg = &message{from: h.host, length: 8, write: true, off: (off + 7) &^ 7}
+	h.remote(wr, r.msg.off)
+	h.fill(wr, r.msg)
+	h.peer.target.store(r.msg.off, r.msg)
+	h.written = append(h.written, span{r.msg.off, r.msg.length})
+	return true
+}
+
+// composeFlush draws a FLUSH of a part of the target, or of all of it.
+func (h *qpProgram) composeFlush(wr *verbs.SendWR) {
+	w, target := h.world, h.peer.target
+	wr.RKey = target.mr.RKey()
+	wr.Flush = verbs.Flush{Placement: verbs.FlushGlobal, Length: uint32(w.rand.IntN(target.mr.Len()))}
+	if w.chance(50) {
+		wr.Flush.Selectivity, wr.RemoteAddr = verbs.FlushRegion, w.rand.Uint64()
+	}
 }
 
 // fill draws the source of the data, and the immediate data.

@@ -307,6 +307,9 @@ type arena struct {
 	next  int // first free byte
 }
 
+// targetAccess is the access of peers to a target.
+const targetAccess = verbs.AccessRemote | verbs.AccessFlushGlobal | verbs.AccessMWBind
+
 func newArena(h *host, size int, access verbs.AccessFlags) *arena {
 	a := &arena{world: h.world, want: h.world.mem.alloc(size)}
 	a.register(h, h.world.mem.alloc(size), access)

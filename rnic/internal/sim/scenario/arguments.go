@@ -153,7 +153,7 @@ func (w *arguments) accessOption(end string, fallback verbs.AccessFlags) verbs.A
 	var flags verbs.AccessFlags
 	for _, name := range strings.Split(t, "+") {
 		found := name == "none"
-		for f := verbs.AccessLocalWrite; f <= verbs.AccessZeroBased; f <<= 1 {
+		for f := verbs.AccessLocalWrite; f <= verbs.AccessFlushPersistent; f <<= 1 {
 			if strings.EqualFold(f.String(), name) {
 				flags |= f
 				found = true

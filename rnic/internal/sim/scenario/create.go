@@ -46,7 +46,7 @@ type qp struct {
 const (
 	regionSize = 64 << 10
 	queueSize  = 128
-	everything = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMWBind
+	everything = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessFlushGlobal | verbs.AccessMWBind
 )
 
 func (r *runner) createDevice(w *arguments) error {
@@ -219,7 +219,7 @@ func (r *runner) connectQPs(w *arguments) error {
 		o := verbs.ConnectOptions{
 			AckTimeout: w.codeOption("timeout", name, verbs.AckTimeout), Retries: w.countOption("retry", name), RNRRetries: w.countOption("rnr", name),
 			RNRDelay: w.codeOption("min_rnr", name, rnrDelay), MaxRdAtomic: w.countOption("rd", name), MaxDestRdAtomic: w.countOption("dest_rd", name),
-			Access: w.accessOption(name, verbs.AccessRemote),
+			Access: w.accessOption(name, verbs.AccessRemote|verbs.AccessFlushGlobal),
 		}
 		if o.Access == 0 {
 			o.Access = verbs.AccessLocalWrite // none for the peer

@@ -63,6 +63,10 @@ func (r *runner) injectPacket(w *arguments) error {
 func (r *runner) putAccessHeader(w *arguments, info *wire.Info, q *qp, buf []byte) {
 	key := uint32(w.numberOption("key", "", uint64(r.regions[q.dev.Name()].RKey())))
 	va := w.numberOption("remote", "", 0)
+	if info.FETH {
+		wire.FETH{Placement: uint8(w.numberOption("placement", "", 1)), Selectivity: uint8(w.numberOption("selectivity", "", 0))}.Put(buf)
+		buf = buf[wire.FETHLen:]
+	}
 	switch {
 	case info.RETH:
 		wire.RETH{VA: va, RKey: key, Length: uint32(w.sizeOption("size", w.sizeOption("len", 0)))}.Put(buf)

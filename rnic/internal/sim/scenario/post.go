@@ -38,6 +38,13 @@ func (r *runner) postSend(op verbs.WROpcode, w *arguments) error {
 		wr.CompareAdd = w.numberOption("add", "", 1)
 		wr.SGList = []verbs.SGE{local.SGE(w.sizeOption("local", 0), 8)}
 		r.fillRemote(&wr, q, w)
+	case verbs.WRAtomicWrite:
+		wr.SGList = []verbs.SGE{local.SGE(w.sizeOption("local", 0), 8)}
+		r.fillRemote(&wr, q, w)
+	case verbs.WRFlush:
+		wr.Flush = verbs.Flush{Placement: verbs.FlushPlacement(w.numberOption("placement", "", 1)),
+			Selectivity: verbs.FlushSelectivity(w.numberOption("selectivity", "", 0)), Length: uint32(w.sizeOption("len", 0))}
+		r.fillRemote(&wr, q, w)
 	default:
 		off, n := w.sizeOption("local", 0), w.sizeOption("len", 0)
 		if wr.Flags&verbs.SendInline != 0 {

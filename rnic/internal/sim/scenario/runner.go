@@ -57,6 +57,7 @@ func init() {
 		"recv": quiet((*runner).postRecv), "send": post(verbs.WRSend), "send_imm": post(verbs.WRSendWithImm),
 		"send_inv": post(verbs.WRSendWithInv), "write": post(verbs.WRRDMAWrite), "write_imm": post(verbs.WRRDMAWriteWithImm),
 		"read": post(verbs.WRRDMARead), "fadd": post(verbs.WRAtomicFetchAdd), "cas": post(verbs.WRAtomicCmpSwap),
+		"atomic_write": post(verbs.WRAtomicWrite), "flush": post(verbs.WRFlush),
 		"bind": post(verbs.WRBindMW), "local_inv": post(verbs.WRLocalInv),
 		"set": quiet((*runner).setWord), "modify": quiet((*runner).modifyQP), "resize": quiet((*runner).resizeSRQ),
 		"arm": quiet((*runner).armCQ), "dereg": quiet((*runner).deregRegion), "destroy": quiet((*runner).destroyQP),
