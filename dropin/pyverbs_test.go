@@ -42,7 +42,6 @@ var pyverbsSkips = []string{
 	"Create Raw Packet QP without extended attrs is not supported",
 	"Create Raw Packet QP with extended attrs is not supported",
 	"Converting timestamp to nanoseconds is not supported",
-	"Extended QP is not supported on this device",
 	"All gid indices populated, cannot check bad flow",
 }
 

@@ -38,3 +38,10 @@ func TestPingpongTimes(t *testing.T) {
 		require.True(t, 0 < least && least <= average && average <= most && most < time.Minute.Nanoseconds(), r)
 	}
 }
+
+// TestFlush posts ATOMIC WRITE and FLUSH.
+func TestFlush(t *testing.T) {
+	r := command{args: []string{buildProgram(t, "flush.c")}}.runProgram(t)
+	require.Zero(t, r.code, r)
+	require.Equal(t, "ok\n", r.stdout)
+}

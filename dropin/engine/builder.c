@@ -112,6 +112,26 @@ static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey, c
 	r->bind_access = info->mw_access_flags;
 }
 
+static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length);
+
+static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, const void *word)
+{
+	wr_rdma(qp, IBV_WR_ATOMIC_WRITE, rkey, addr, 0);
+	wr_set_inline_data(qp, (void *)word, 8);
+}
+
+static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t length, uint8_t type, uint8_t level)
+{
+	struct send_request *r = add(qp, WR_FLUSH);
+	r->rkey = rkey;
+	r->remote_addr = addr;
+	r->flush_length = length;
+	r->flush_placement = type;
+	r->flush_selectivity = level;
+	if (length > UINT32_MAX)
+		builder_of(qp)->error = EINVAL;
+}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
 {
 	struct send_request *r = current(builder_of(qp));
@@ -212,6 +232,8 @@ void install_builder(struct queue_pair *q)
 	q->extended = true;
 	qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	qp->wr_atomic_write = wr_atomic_write;
+	*(void (**)(struct ibv_qp_ex *, uint32_t, uint64_t, size_t, uint8_t, uint8_t))(q->v.room + FLUSH_SLOT) = wr_flush;
 	qp->wr_bind_mw = wr_bind_mw;
 	qp->wr_local_inv = wr_local_inv;
 	qp->wr_rdma_read = wr_rdma_read;

@@ -141,7 +141,8 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	memset(attr, 0, size);
 	const uint32_t paging = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
 	const uint32_t paging_uc = paging | IBV_ODP_SUPPORT_WRITE;
-	const uint32_t paging_rc = paging_uc | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+	const uint32_t paging_rc = paging_uc | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV |
+		ODP_SUPPORT_FLUSH_AND_WRITE;
 	struct ibv_device_attr_ex whole = {
 		.odp_caps = {IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT, {paging_rc, paging_uc, paging}},
 		.completion_timestamp_mask = UINT64_MAX,
@@ -150,7 +151,7 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 		.phys_port_cnt_ex = 1,
 	};
 	softrnic_ibv_query_device(context, &whole.orig_attr);
-	whole.device_cap_flags_ex = whole.orig_attr.device_cap_flags;
+	whole.device_cap_flags_ex = whole.orig_attr.device_cap_flags | DEVICE_FLUSH_AND_WRITE;
 	memcpy(attr, &whole, size < sizeof whole ? size : sizeof whole);
 	return 0;
 }

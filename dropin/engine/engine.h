@@ -24,6 +24,13 @@
 // MAX_DM_SIZE is the number of bytes of device memory that a process can allocate: that of a ConnectX-5.
 #define MAX_DM_SIZE (256 << 10)
 
+// Values of rdma-core 46 and later.
+#define WITH_FLUSH (1 << 11)                            // IBV_QP_EX_WITH_FLUSH
+#define WR_FLUSH 14                                     // IBV_WR_FLUSH
+#define ODP_SUPPORT_FLUSH_AND_WRITE (1 << 6 | 1 << 7)   // IBV_ODP_SUPPORT_FLUSH, IBV_ODP_SUPPORT_ATOMIC_WRITE
+#define DEVICE_FLUSH_AND_WRITE (1ull << 38 | 1ull << 40) // IB_UVERBS_DEVICE_FLUSH_GLOBAL, IB_UVERBS_DEVICE_ATOMIC_WRITE
+#define FLUSH_SLOT (offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *)) // of wr_flush in struct ibv_qp_ex
+
 // A send_request is an ibv_send_wr without its union.
 struct send_request {
 	uint64_t wr_id;
@@ -38,6 +45,8 @@ struct send_request {
 	uint32_t ah, remote_qpn, remote_qkey; // UD
 	uint32_t mw, mr, bind_rkey, bind_access; // BIND_MW
 	uint64_t bind_addr, bind_length;
+	uint32_t flush_length;
+	uint8_t flush_placement, flush_selectivity;
 };
 
 // A recv_request is an ibv_recv_wr without its link.
@@ -108,6 +117,7 @@ struct queue_pair {
 	union {
 		struct ibv_qp qp;
 		struct ibv_qp_ex ex;
+		char room[FLUSH_SLOT + 8 * sizeof(void *)]; // that of later headers is longer
 	} v;
 	uint32_t async_raised;
 	bool extended; // created with send_ops_flags: ibv_wr_start and so on are valid

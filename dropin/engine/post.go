@@ -115,8 +115,12 @@ func (q *queuePair) convert(i int, r *C.struct_send_request) C.int {
 	if r.ah != 0 {
 		wr.AH, _ = lookup[verbs.AH](r.ah)
 	}
-	if wr.Opcode == verbs.WRBindMW {
+	switch wr.Opcode {
+	case verbs.WRBindMW:
 		wr.Bind = bindOf(r)
+	case verbs.WRFlush:
+		wr.Flush = verbs.Flush{Placement: verbs.FlushPlacement(r.flush_placement), Selectivity: verbs.FlushSelectivity(r.flush_selectivity),
+			Length: uint32(r.flush_length)}
 	}
 	list, errno := elements(r.sges, r.nsge, q.sizes.MaxSendSGE)
 	if errno != 0 || wr.Flags&verbs.SendInline == 0 {

@@ -55,7 +55,7 @@ struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr
 	const uint64_t known_ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
 		IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 		IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |
-		IBV_QP_EX_WITH_SEND_WITH_INV;
+		IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE | WITH_FLUSH;
 	(void)context;
 	if (attr->comp_mask & ~(uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS))
 		return fail_null(EOPNOTSUPP);
@@ -66,6 +66,8 @@ struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr
 	bool builder = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	if (builder && attr->send_ops_flags & ~known_ops)
 		return fail_null(EOPNOTSUPP);
+	if (builder && attr->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE && attr->cap.max_inline_data < 8)
+		attr->cap.max_inline_data = 8; // ibv_wr_atomic_write copies its data
 	// The first fields of ibv_qp_init_attr_ex are those of ibv_qp_init_attr.
 	struct queue_pair *q = create(attr->pd, (struct ibv_qp_init_attr *)attr, true);
 	if (q && builder)
