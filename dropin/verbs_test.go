@@ -1,6 +1,7 @@
 package dropin_test
 
 import (
+	"os/exec"
 	"regexp"
 	"strconv"
 	"testing"
@@ -44,4 +45,28 @@ func TestFlush(t *testing.T) {
 	r := command{args: []string{buildProgram(t, "flush.c")}}.runProgram(t)
 	require.Zero(t, r.code, r)
 	require.Equal(t, "ok\n", r.stdout)
+}
+
+// TestMulticastIPv6 joins a group of IPv6 by mckey in a network namespace with one interface, and sends to it until the
+// receiver has ended.
+func TestMulticastIPv6(t *testing.T) {
+	needPrograms(t, "mckey", "unshare", "ip")
+	if err := exec.Command("unshare", "-n", "true").Run(); err != nil {
+		t.Skip("no network namespace: ", err)
+	}
+	const script = `
+		ip link add d0 type veth peer name d1 && ip link set d1 up && ip link set d0 up || exit 99
+		ip addr add fd00::1/64 dev d0 nodad && ip addr add fd00::2/64 dev d0 nodad || exit 99
+		SOFTRNIC_ADDR=fd00::1 mckey -m ff15::4791 -b fd00::1 -C 3 & receiver=$!
+		while kill -0 $receiver; do
+			SOFTRNIC_ADDR=fd00::2 mckey -m ff15::4791 -b fd00::2 -C 3 -s >/dev/null || exit 98
+		done
+		wait $receiver`
+	r := command{args: []string{"unshare", "-n", "sh", "-c", script}}.runProgram(t)
+	if r.code == 99 {
+		t.Skip("no interface: ", r)
+	}
+	require.Zero(t, r.code, r)
+	require.Contains(t, r.stdout, "data transfers complete", r)
+	require.Contains(t, r.stdout, "return status 0", r)
 }
