@@ -134,6 +134,9 @@ func (v *victim) handleCrafted() {
 	va := base + uint64(v.below(8)*8) + []uint64{0, 0, 0, 1, guard - 8, regionBytes - 8, 1 << 63, ^base + 1}[v.below(8)]
 	length := []uint32{uint32(n), uint32(n), 0, 600, 1 << 20, 1<<32 - 1}[v.below(6)]
 	switch {
+	case i.FETH:
+		wire.FETH{Placement: uint8(v.below(4)), Selectivity: uint8(v.below(3))}.Put(b[wire.BTHLen:])
+		wire.RETH{VA: va, RKey: key, Length: length}.Put(b[wire.BTHLen+wire.FETHLen:])
 	case i.RETH:
 		wire.RETH{VA: va, RKey: key, Length: length}.Put(b[wire.BTHLen:])
 	case i.AtomicETH:
@@ -155,6 +158,7 @@ func (v *victim) post() {
 	wrs := []verbs.SendWR{
 		v.send(v.posted, 0, 300), v.write(v.posted, 0, 4096, 600), v.read(v.posted, 8192, 0, 600), v.fetchAdd(v.posted, 16384, 0, 1),
 		v.writeImm(v.posted, 0, 0, 8, 1), withFlags(v.write(v.posted, 0, 0, 8), verbs.SendFence), bind(v.posted, v.a, v.a.mem.window(v.a.key), 0, 8, 0),
+		v.atomicWrite(v.posted, 0, 4096), v.flush(v.posted, 4096, 64),
 	}
 	wr := v.toPeer(wrs[v.below(len(wrs))])
 	wr.Flags |= verbs.SendSignaled
@@ -197,6 +201,8 @@ func (v *victim) check() {
 // windows stay consistent.
 func FuzzLiveQP(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 1, 1, 1, 1})
+	f.Add([]byte{0, 0, 0, 0, 7, 0, 0, 8, 0, 1, 1, 0, 7, 1, 0, 8, 1, 1, 1})                // ATOMIC WRITE and FLUSH of both
+	f.Add([]byte{0, 0, 0, 6, 0x1d, 1, 0, 0, 0, 0, 0, 1, 6, 0x1c, 0, 0, 0, 0, 0, 0, 1, 1}) // and at the victim
 	f.Add([]byte{0, 1, 0, 2, 1, 0, 3, 0, 1, 4, 1, 0, 2, 1, 1, 1})
 	f.Add([]byte{1, 0, 0, 1, 1, 2, 2, 7, 9, 0, 2, 2, 1, 30, 1, 0})
 	f.Add(append([]byte{0, 0, 0, 6, 0x0a, 1, 0, 0, 0, 0, 0, 0, 6, 0x0c, 0, 0, 0, 0, 0}, bytes.Repeat([]byte{6, 4, 1, 0, 2, 3, 1}, 8)...))
