@@ -164,7 +164,7 @@ func TestHostAddresses(t *testing.T) {
 	port := programtest.FreePort(t)
 	pair{server: "udpong -b HOST -p " + port, client: "udpong -s HOST -C 50 -p " + port, persistent: true, wants: "usec/xfer"}.run(t)
 	for _, own := range []bool{false, true} { // without -b the server binds ::1
-		port := freePort(t)
+		port := programtest.FreePort(t)
 		pair{server: "udpong -p " + port, client: "udpong -s ::1 -C 50 -p " + port, persistent: true, ownAddrs: own, wants: "usec/xfer"}.run(t)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/dropin/internal/programtest"
 )
 
 // TestTimes checks times of completions.
@@ -19,10 +21,10 @@ func TestTimes(t *testing.T) {
 
 // TestPingpongTimes runs ibv_rc_pingpong with times of completions, which asks for the clock of the device and its mask.
 func TestPingpongTimes(t *testing.T) {
-	needPrograms(t, "ibv_rc_pingpong")
-	port := freePort(t)
+	programtest.NeedPrograms(t, "ibv_rc_pingpong")
+	port := programtest.FreePort(t)
 	_, wait := command{args: []string{"ibv_rc_pingpong", "-t", "-g", "0", "-n", "200", "-p", port}}.start(t)
-	waitListening(t, port)
+	programtest.WaitListening(t, port)
 	client := command{args: []string{"ibv_rc_pingpong", "-t", "-g", "0", "-n", "200", "-p", port, "127.0.0.1"}}.runProgram(t)
 	for _, r := range []result{client, wait()} {
 		require.Zero(t, r.code, r)
@@ -50,7 +52,7 @@ func TestFlush(t *testing.T) {
 // TestMulticastIPv6 joins a group of IPv6 by mckey in a network namespace with one interface, and sends to it until the
 // receiver has ended.
 func TestMulticastIPv6(t *testing.T) {
-	needPrograms(t, "mckey", "unshare", "ip")
+	programtest.NeedPrograms(t, "mckey", "unshare", "ip")
 	if err := exec.Command("unshare", "-n", "true").Run(); err != nil {
 		t.Skip("no network namespace: ", err)
 	}
