@@ -1,8 +1,6 @@
 package runtest
 
 import (
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -68,16 +66,4 @@ func TestUCX(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestOpenMPI runs collectives of Open MPI over UCX and requires the right sums.
-func TestOpenMPI(t *testing.T) {
-	programtest.NeedPrograms(t, "mpirun.openmpi", "mpicc.openmpi")
-	needBuild(t)
-	program := filepath.Join(t.TempDir(), "sums")
-	out, err := exec.Command("mpicc.openmpi", "-Wall", "-Wextra", "-Werror", "-o", program, "testdata/sums.c").CombinedOutput()
-	require.NoError(t, err, string(out))
-	environ := []string{"UCX_TLS=rc_verbs,ud_verbs,self", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
-	text := runProgram(t, environ, nil, "mpirun.openmpi", "--oversubscribe", "-np", "3", "--mca", "pml", "ucx", program)
-	require.Contains(t, text, "3 ranks, all sums right\n")
 }
