@@ -29,7 +29,8 @@ func inNamespace(t *testing.T) bool {
 		t.Skip("needs ip (Debian: package iproute2)")
 	}
 	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	c.Env = append(os.Environ(), env+"=1")
+	link := strings.TrimPrefix(os.Getenv("SOFTRNIC_LINK")+",noshm", ",") // the tests are of paths of packets
+	c.Env = append(os.Environ(), env+"=1", "SOFTRNIC_LINK="+link)
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	out, err := c.CombinedOutput()
 	if err != nil && len(out) == 0 {

@@ -59,6 +59,11 @@ var linkCounterNames = []description{
 	{"send_failed", "Packets refused for any other reason."},
 	{"icmp_errors", "ICMP errors for earlier packets, such as port unreachable."},
 	{"gso_fallbacks", "Times that segmentation offload failed and was switched off."},
+	{"shared_sent_packets", "Packets sent through shared memory, a part of sent_packets."},
+	{"shared_sent_bytes", "Bytes of those packets, BTH to ICRC."},
+	{"shared_received_packets", "Packets received through shared memory, a part of received_packets."},
+	{"shared_received_bytes", "Bytes of those packets, BTH to ICRC."},
+	{"shared_lost", "Packets lost because shared memory was full."},
 }
 
 var faultCounterNames = []description{

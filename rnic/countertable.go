@@ -73,6 +73,13 @@ type LinkCounters struct {
 	SendFailed      uint64 `json:"send_failed"`      // packets refused for any other reason
 	ICMPErrors      uint64 `json:"icmp_errors"`      // errors of earlier packets that a later call reported (ECONNREFUSED)
 	GSOFallbacks    uint64 `json:"gso_fallbacks"`    // times that segmentation offload was switched off because it failed
+
+	// The part of the packets that passed through shared memory instead of the socket.
+	SharedSentPackets     uint64 `json:"shared_sent_packets"`
+	SharedSentBytes       uint64 `json:"shared_sent_bytes"`
+	SharedReceivedPackets uint64 `json:"shared_received_packets"`
+	SharedReceivedBytes   uint64 `json:"shared_received_bytes"`
+	SharedLost            uint64 `json:"shared_lost"` // packets lost because a ring was full
 }
 
 // FaultCounters count the effects of injected faults. JSON names are the

@@ -13,6 +13,7 @@ func (s *shard) decapsulatePacket(d *link.Datagram) bool {
 		return false
 	}
 	d.Src, d.TOS, d.ID, d.Buf = broker.Decapsulate(d.Buf)
+	d.Unsealed = false
 	d.Seg = len(d.Buf)
 	return true
 }
@@ -39,6 +40,7 @@ func (s *shard) forwardPacket(d *link.Datagram, i int) bool {
 
 // sendEncapsulated sends packet i of a datagram to a slot. A packet that is too large is lost.
 func (s *shard) sendEncapsulated(d *link.Datagram, i, slot int) {
+	d.Seal(s.flows.local)
 	raw := d.Packet(i)
 	n := broker.EncapsulationLen + len(raw) + wire.ICRCLen
 	if n > link.MaxPacket {

@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 
 	"github.com/softrnic/softrnic/internal/counters"
@@ -99,6 +100,7 @@ type QPInfo struct {
 	Peer        string     `json:"peer,omitempty"`     // IP address and UDP port, if connected
 	DestQPN     uint32     `json:"dest_qpn,omitempty"` // if connected
 	PathMTU     int        `json:"path_mtu,omitempty"` // bytes, if connected
+	Link        string     `json:"link"`               // "shm" or "udp": the way to the peer, if connected
 	SQPSN       uint32     `json:"sq_psn"`             // of the next packet sent
 	RQPSN       uint32     `json:"rq_psn"`             // of the next packet expected
 	SendQueued  int        `json:"send_queued"`        // requests not complete
@@ -260,11 +262,22 @@ func (q *queuePair) info(history bool) (QPInfo, bool) {
 	i.SendQueued, i.RecvQueued = c.Queued()
 	if peer := c.PeerPath().Dst; peer.IsValid() {
 		i.Peer, i.DestQPN, i.PathMTU = peer.String(), attr.DestQPN, attr.PathMTU.Bytes()
+		i.Link = routeOf(q.shard.socket, peer, attr.DestQPN)
 	}
 	if history || attr.State == verbs.StateErr || attr.State == verbs.StateSQE {
 		i.History = q.records()
 	}
 	return i, true
+}
+
+// routeOf returns the name of the way of a link to a queue pair of a peer, or "" if it has only one.
+func routeOf(c link.Conn, peer netip.AddrPort, qpn uint32) string {
+	if r, ok := c.(interface {
+		Route(dst netip.AddrPort, qpn uint32) string
+	}); ok {
+		return r.Route(peer, qpn)
+	}
+	return ""
 }
 
 // records returns the flight recorder. The shard's lock is held.

@@ -77,6 +77,10 @@ type Options struct {
 	// NoGSO, NoGRO, NoMMsg and Portable disable parts of the fast path.
 	NoGSO, NoGRO, NoMMsg, Portable bool
 
+	// NoSharedMemory sends all packets through the socket. Otherwise those to a device of the same
+	// user and network namespace on this host pass through memory that both share (Linux).
+	NoSharedMemory bool
+
 	// RecvBuffer and SendBuffer are the sizes of the socket's buffers in bytes;
 	// 0 requests 8 and 4 MiB, -1 keeps the system's default.
 	RecvBuffer, SendBuffer int

@@ -66,11 +66,13 @@ type receiveState struct {
 	rx           *link.Datagrams
 	pkt          wire.Packet
 	flows        flowCache
-	emptyPolls   int  // consecutive reads that found nothing
-	streaming    bool // enough packets came since the last acknowledgement to expect more
-	burstPackets int  // packets handled since a read found nothing
-	ackEvery     int  // packets per acknowledgement; see adaptAckInterval
-	maxAckEvery  int  // maxAckInterval of the receive buffer
+	headers      [wire.MaxHeaderLen]byte // of pkt, if the sender can still write the packet
+	emptyPolls   int                     // consecutive reads that found nothing
+	cheapPolls   int                     // such reads without a system call
+	streaming    bool                    // enough packets came since the last acknowledgement to expect more
+	burstPackets int                     // packets handled since a read found nothing
+	ackEvery     int                     // packets per acknowledgement; see adaptAckInterval
+	maxAckEvery  int                     // maxAckInterval of the receive buffer
 
 	processorState
 }

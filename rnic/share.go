@@ -101,14 +101,19 @@ func closeLinks(conns []link.Conn, m *broker.Member) {
 }
 
 // openCandidate opens the links at one address.
-func (o *Options) openCandidate(lo link.Options) ([]link.Conn, *broker.Member, error) {
-	if !o.Share {
-		conns, err := link.OpenGroup(lo, max(1, o.Shards))
-		if err == nil && len(conns) == 1 && link.WantsSharedMemory() {
-			conns[0] = shm.Wrap(conns[0])
+func (o *Options) openCandidate(lo link.Options) (conns []link.Conn, m *broker.Member, err error) {
+	slot := -1
+	if o.Share {
+		var conn link.Conn
+		conn, m, err = openShared(lo)
+		if err == nil {
+			conns, slot = []link.Conn{conn}, m.Slot()
 		}
-		return conns, nil, err
+	} else {
+		conns, err = link.OpenGroup(lo, max(1, o.Shards))
 	}
-	conn, m, err := openShared(lo)
-	return []link.Conn{conn}, m, err
+	if err == nil && !o.NoSharedMemory && link.AllowsSharedMemory() {
+		conns = shm.Wrap(conns, slot, broker.QPNSlot)
+	}
+	return conns, m, err
 }

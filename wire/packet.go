@@ -20,7 +20,12 @@ type Packet struct {
 
 	Raw     []byte // BTH to ICRC
 	Payload []byte // without padding and ICRC
+
+	headers []byte // the start of Raw, or a copy of it: see ParseUnstable
 }
+
+// MaxHeaderLen is an upper limit of Info.HeaderLen in bytes.
+const MaxHeaderLen = 64
 
 // MinPacketLen is the length in bytes of the shortest datagram that can be a
 // packet: BTH and ICRC.
@@ -33,13 +38,25 @@ const MinPacketLen = BTHLen + ICRCLen
 //
 // Parse performs the checks that need no queue pair: lengths, opcode, transport
 // version, padding. It does not check the ICRC.
-func (p *Packet) Parse(raw []byte) Drop {
-	p.Raw, p.Payload = raw, nil
+func (p *Packet) Parse(raw []byte) Drop { return p.parse(raw, raw) }
+
+// ParseUnstable is Parse of bytes that another process may change meanwhile: it copies the headers
+// to own, and p refers to them there. Only Raw and Payload refer to the unstable bytes.
+func (p *Packet) ParseUnstable(raw []byte, own *[MaxHeaderLen]byte) Drop {
+	n := min(len(raw), len(own))
+	copy(own[:n], raw)
+	return p.parse(raw, own[:n])
+}
+
+// parse makes p a view of raw, which begins with the headers or is as long and began with them when
+// they were copied.
+func (p *Packet) parse(raw, headers []byte) Drop {
+	p.Raw, p.Payload, p.headers = raw, nil, headers
 	if len(raw) < MinPacketLen {
 		p.BTH, p.Info = BTH{Opcode: NoOpcode}, NoOpcode.Info()
 		return DropTruncated
 	}
-	p.BTH.decode(raw)
+	p.BTH.decode(headers)
 	info := p.BTH.Opcode.Info()
 	p.Info = info
 	n := len(raw) - ICRCLen - info.HeaderLen // payload and padding
@@ -76,15 +93,15 @@ func (p *Packet) LengthFits(mtu int) bool {
 func (p *Packet) extendedHeaders() []byte {
 	switch {
 	case p.Info.DETH:
-		return p.Raw[BTHLen+DETHLen:]
+		return p.headers[BTHLen+DETHLen:]
 	case p.Info.FETH:
-		return p.Raw[BTHLen+FETHLen:]
+		return p.headers[BTHLen+FETHLen:]
 	}
-	return p.Raw[BTHLen:]
+	return p.headers[BTHLen:]
 }
 
 // FETH decodes the header. Info.FETH must be true.
-func (p *Packet) FETH() FETH { return parseFETH(p.Raw[BTHLen:]) }
+func (p *Packet) FETH() FETH { return parseFETH(p.headers[BTHLen:]) }
 
 // SackETH decodes the header. Info.SackETH must be true.
 func (p *Packet) SackETH() SackETH { return parseSackETH(p.extendedHeaders()[AETHLen:]) }
@@ -102,13 +119,13 @@ func (p *Packet) AtomicETH() AtomicETH { return parseAtomicETH(p.extendedHeaders
 func (p *Packet) AtomicAckETH() AtomicAckETH { return parseAtomicAckETH(p.extendedHeaders()[AETHLen:]) }
 
 // Imm decodes the immediate data, the last header. Info.Imm must be true.
-func (p *Packet) Imm() uint32 { return binary.BigEndian.Uint32(p.Raw[p.Info.HeaderLen-ImmLen:]) }
+func (p *Packet) Imm() uint32 { return binary.BigEndian.Uint32(p.headers[p.Info.HeaderLen-ImmLen:]) }
 
 // IETH decodes the header, the last one. Info.IETH must be true.
-func (p *Packet) IETH() IETH { return parseIETH(p.Raw[p.Info.HeaderLen-IETHLen:]) }
+func (p *Packet) IETH() IETH { return parseIETH(p.headers[p.Info.HeaderLen-IETHLen:]) }
 
 // DETH decodes the header. Info.DETH must be true.
-func (p *Packet) DETH() DETH { return ParseDETH(p.Raw[BTHLen:]) }
+func (p *Packet) DETH() DETH { return ParseDETH(p.headers[BTHLen:]) }
 
 const cnpReserved = 16
 

@@ -146,6 +146,9 @@ func (s statText) writeQueuePairs(list []rnic.QPInfo) {
 		peer := "-"
 		if q.Peer != "" {
 			peer = q.Peer + "/" + debug.FormatQPN(q.DestQPN)
+			if q.Link == "shm" {
+				peer += " shm"
+			}
 		}
 		receives := fmt.Sprintf("%d/%d", q.RecvQueued, q.RecvMax)
 		if q.SharedQueue {

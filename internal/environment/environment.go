@@ -42,7 +42,7 @@ var Variables = []Variable{
 	{"SOFTRNIC_EXPLAIN", "1", "explain failed completions of an unmodified program on standard error"},
 	{"SOFTRNIC_ICM", "off, or entries and a penalty, such as 32,1us", "cache of contexts of hardware adapters"},
 	{"SOFTRNIC_IMPAIR", "faults, such as loss 1% delay 2ms", "fault injection"},
-	{"SOFTRNIC_LINK", "nogso, nogro, nommsg, portable, shm", "parts of the fast path that are off; shm for shared memory"},
+	{"SOFTRNIC_LINK", "nogso, nogro, nommsg, portable, noshm", "parts of the fast path that are off; noshm: no shared memory"},
 	{"SOFTRNIC_LOG", "off, error, warn, info, debug", "log level on standard error"},
 	{"SOFTRNIC_MPI_CHECK", "0, 1", "compare calls before they execute"},
 	{"SOFTRNIC_MPI_COLL", "a list such as alltoall=bruck,bcast=chain", "algorithms of collectives"},

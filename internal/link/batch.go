@@ -287,6 +287,12 @@ func (b *Batch) Group(i int) (to *wire.Path, buf []byte, seg int) {
 // Path returns the path of group i.
 func (b *Batch) Path(i int) *wire.Path { return b.groups[i].to }
 
+// Header returns the BTH of the first packet of group i.
+func (b *Batch) Header(i int) []byte {
+	off := b.packets[b.groups[i].first].off
+	return b.buf[off : off+wire.BTHLen : off+wire.BTHLen]
+}
+
 // GroupSize returns the bytes of group i, and of its first packet.
 func (b *Batch) GroupSize(i int) (bytes, seg int) { return b.groups[i].bytes, b.groups[i].seg }
 

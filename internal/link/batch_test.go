@@ -287,3 +287,32 @@ func TestSeparate(t *testing.T) {
 		b.Reset()
 	}
 }
+
+// TestAppendGroup copies a group with its bit flips, which are in the packets before or after, and
+// which the ICRC of the copy reveals.
+func TestAppendGroup(t *testing.T) {
+	src := netip.MustParseAddrPort("127.0.0.1:4791")
+	path := &wire.Path{Dst: netip.MustParseAddrPort("127.0.0.2:4791")}
+	for _, sealed := range []bool{false, true} {
+		from, to := NewBatch(4096), NewBatch(4096)
+		for range 3 {
+			clear(from.Next(path, 64))
+		}
+		if sealed {
+			from.Seal(src, true)
+		}
+		from.Corrupt(1, 300)
+		require.True(t, from.MustSeal())
+		clear(to.Next(path, 100))
+		require.False(t, to.MustSeal())
+		require.True(t, to.AppendGroup(from, 0))
+		to.Seal(src, false)
+		icrc := wire.NewICRC(src, path.Dst)
+		for i := range 4 {
+			_, pkt := to.Packet(i)
+			result, _ := icrc.Check(pkt, 0)
+			require.Equal(t, i == 2, result == wire.ICRCBad, "packet %d", i)
+		}
+		require.False(t, NewBatch(100).AppendGroup(from, 0), "it does not fit")
+	}
+}

@@ -12,6 +12,9 @@ type Datagrams struct {
 	slots [][]byte   // 64 KiB each, nil until first used
 
 	refusals []Refusal
+
+	// Cheap is set by a ReadBatch that found nothing and made no system call.
+	Cheap bool
 }
 
 // NewDatagrams returns a Datagrams with the given number of slots, at least
@@ -29,7 +32,7 @@ func (r *Datagrams) Cap() int { return len(r.slots) }
 
 // Reset removes the datagrams and keeps the memory of the slots. A link calls
 // it at the start of ReadBatch.
-func (r *Datagrams) Reset() { r.msgs, r.refusals = r.msgs[:0], r.refusals[:0] }
+func (r *Datagrams) Reset() { r.msgs, r.refusals, r.Cheap = r.msgs[:0], r.refusals[:0], false }
 
 // Full reports whether every slot is filled.
 func (r *Datagrams) Full() bool { return len(r.msgs) == len(r.slots) }

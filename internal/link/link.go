@@ -3,6 +3,8 @@ package link
 import (
 	"net/netip"
 	"time"
+
+	"github.com/softrnic/softrnic/wire"
 )
 
 // Conn moves batches of RoCE v2 packets (BTH to ICRC, without IP and UDP
@@ -77,4 +79,22 @@ type Datagram struct {
 
 	HopLimit  uint8  // IPv4 TTL or IPv6 hop limit; 0 if unknown, as with sockets
 	FlowLabel uint32 // IPv6; 0 if unknown
+
+	Unsealed bool // the packets came through memory of this host without an ICRC, whose bytes are undefined
+	Unstable bool // Buf is memory that the sender can still write: copy what is read twice
+}
+
+// Seal writes the ICRC of every packet of an unsealed datagram from d.Src to local. Buf must be
+// writable.
+func (d *Datagram) Seal(local netip.AddrPort) {
+	if !d.Unsealed {
+		return
+	}
+	s := wire.NewICRC(d.Src, local)
+	for i := range d.Count() {
+		if pkt := d.Packet(i); len(pkt) >= wire.MinPacketLen {
+			s.Put(pkt, d.ID+uint16(i))
+		}
+	}
+	d.Unsealed = false
 }

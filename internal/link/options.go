@@ -11,8 +11,8 @@ import (
 )
 
 // EnvVar names the environment variable that switches accelerations off: a
-// comma-separated list of "nogso", "nogro", "nommsg" and "portable". The word "shm" makes adapters
-// of package rnic exchange packets with those of the user on this host through shared memory.
+// comma-separated list of "nogso", "nogro", "nommsg", "portable" and "noshm". The last one makes adapters
+// of package rnic use their sockets also for packets to those of the same user on this host.
 const EnvVar = "SOFTRNIC_LINK"
 
 // Default sizes of socket buffers in bytes. The receive buffer holds packets that
@@ -66,10 +66,10 @@ func OpenUDP(o Options) (Conn, error) {
 	return openFast(o)
 }
 
-// WantsSharedMemory reports whether SOFTRNIC_LINK has the word shm: adapters of the user on this host
-// exchange packets through shared memory.
-func WantsSharedMemory() bool {
-	return slices.Contains(strings.Split(os.Getenv(EnvVar), ","), "shm")
+// AllowsSharedMemory reports whether SOFTRNIC_LINK lacks the word noshm: then adapters of one user on
+// this host exchange packets through shared memory.
+func AllowsSharedMemory() bool {
+	return !slices.Contains(strings.Split(os.Getenv(EnvVar), ","), "noshm")
 }
 
 // CheckEnv returns an error if the environment variable SOFTRNIC_LINK has an unknown word.
@@ -102,10 +102,10 @@ func (o *Options) applyEnv(env string) error {
 			o.NoMMsg = true
 		case "portable":
 			o.Portable = true
-		case "shm": // of package shm
+		case "noshm": // of package shm
 		default:
-			return fmt.Errorf("link: %s=%q: unknown word %q%s; allowed are nogso, nogro, nommsg, portable and shm, separated by commas", EnvVar, env, word,
-				spelling.Hint(word, "nogso", "nogro", "nommsg", "portable", "shm"))
+			return fmt.Errorf("link: %s=%q: unknown word %q%s; allowed are nogso, nogro, nommsg, portable and noshm, separated by commas", EnvVar, env, word,
+				spelling.Hint(word, "nogso", "nogro", "nommsg", "portable", "noshm"))
 		}
 	}
 	return nil

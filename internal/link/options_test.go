@@ -32,7 +32,7 @@ func TestEnvironment(t *testing.T) {
 	for _, env := range []string{"gso", "NOGSO", "nogso, nogro", "nogso,", " "} {
 		err := new(Options).applyEnv(env)
 		require.ErrorContains(t, err, "SOFTRNIC_LINK")
-		require.ErrorContains(t, err, "allowed are nogso, nogro, nommsg, portable and shm")
+		require.ErrorContains(t, err, "allowed are nogso, nogro, nommsg, portable and noshm")
 	}
 }
 

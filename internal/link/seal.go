@@ -80,6 +80,32 @@ func (b *Batch) Corrupt(i int, bit int) {
 	}
 }
 
+// MustSeal reports whether a link that needs no ICRC must nevertheless send the one that the packets
+// have or will have: a capture has recorded it, or a bit flip is to be found by it.
+func (b *Batch) MustSeal() bool { return b.sealed > 0 || len(b.flips) > 0 }
+
+// AppendGroup appends the packets of group i of another batch with their bit flips, to be sealed
+// anew, and reports whether they fit.
+func (b *Batch) AppendGroup(from *Batch, i int) bool {
+	g := &from.groups[i]
+	for j := g.first; j < g.first+g.count; j++ {
+		_, pkt := from.Packet(j)
+		if !b.Append(g.to, pkt) {
+			return false
+		}
+		for k, f := range from.flips {
+			if f.packet != j {
+				continue
+			}
+			if k < from.flipped { // the copy has the flip, and is sealed after it
+				b.invertBit(flip{packet: len(b.packets) - 1, bit: f.bit})
+			}
+			b.Corrupt(len(b.packets)-1, f.bit)
+		}
+	}
+	return true
+}
+
 // applyFlips applies the bit flips that are recorded but not in the bytes yet.
 func (b *Batch) applyFlips() {
 	for ; b.flipped < len(b.flips); b.flipped++ {

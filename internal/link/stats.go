@@ -30,6 +30,13 @@ type Stats struct {
 	SendFailed      uint64 // packets refused for any other reason
 	ICMPErrors      uint64 // errors of earlier packets that a later call reported (ECONNREFUSED)
 	GSOFallbacks    uint64 // times that segmentation offload was switched off because it failed
+
+	// The part of the packets that passed through shared memory instead of a socket.
+	SharedSentPackets     uint64
+	SharedSentBytes       uint64
+	SharedReceivedPackets uint64
+	SharedReceivedBytes   uint64
+	SharedLost            uint64 // packets lost because a ring was full
 }
 
 // SendLost returns the number of packets that the system did not send, for any

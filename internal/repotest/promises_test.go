@@ -184,6 +184,9 @@ func timesOf(t *testing.T) map[string]times {
 
 		"link.md": {[]promise{
 			{"blocks for up to [10 ms]; an", k.time("internal/link.maxSendBlock"), false, "TestRetriedSends TestRefusedSends"},
+			{"wakes it, within [20 ms]. An", k.time("internal/link/shm.handshakeMax"), false, "TestSilentPeer"},
+			{"tries again after [10 ms], then", k.time("internal/link/shm.minRetry"), false, "TestPeerCloses"},
+			{"delays the sender for up to [10 ms]; then", k.time("internal/link/shm.fullWait"), false, "TestFullRing"},
 		}, nil, false},
 
 		"collectives.md": {[]promise{

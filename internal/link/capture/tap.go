@@ -133,7 +133,9 @@ func (t *Tap) ReadBatch(r *link.Datagrams) (int, error) {
 	p := &t.in
 	p.Time, p.Direction, p.Dst = t.clock(), In, t.LocalAddr()
 	p.GuessedID = !t.Caps().ExactID
-	for _, d := range r.Msgs() {
+	for i := range r.Msgs() {
+		d := &r.Msgs()[i]
+		d.Seal(p.Dst)
 		p.Src, p.TrafficClass, p.HopLimit, p.FlowLabel = d.Src, d.TOS, d.HopLimit, d.FlowLabel
 		for i := range d.Count() {
 			p.ID, p.Data = d.ID+uint16(i), d.Packet(i)

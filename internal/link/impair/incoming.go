@@ -140,8 +140,12 @@ func (c *Conn) queueArrival(now int64, d *link.Datagram, from, to int, f *delive
 	}
 	buf := append(a.Buf[:0], d.Buf[from*seg:min(to*seg, len(d.Buf))]...)
 	a.Datagram = *d
+	a.Unstable = false
 	a.Buf, a.Seg, a.ID = buf, min(seg, len(buf)), d.ID+uint16(from)
 	if f != nil {
+		if f.nflip > 0 {
+			a.Seal(c.inner.LocalAddr())
+		}
 		for _, bit := range f.flips[:f.nflip] {
 			a.Buf[bit/8] ^= 1 << (bit % 8)
 		}

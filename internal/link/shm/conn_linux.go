@@ -3,19 +3,9 @@ package shm
 import (
 	"errors"
 	"net/netip"
-	"runtime"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/softrnic/softrnic/internal/link"
-)
-
-const (
-	ringSize      = 8 << 20               // bytes of records; larger than the window of a connection, and than a processor's own cache
-	fullWait      = 10 * time.Millisecond // for space in a full ring, after which packets are lost, as those of a full socket
-	retryInterval = time.Second           // between attempts to reach an address that has no ring
-	looksPerRead  = 4                     // empty looks at the rings for one at the socket: a look there costs a system call
 )
 
 // A waker is a link whose Wait ends when its descriptor is written (eventfd(2)).
@@ -25,56 +15,39 @@ type waker interface{ WakeFD() int }
 type conn struct {
 	link.Conn
 	local  netip.AddrPort
+	shared bool // other processes have the address, too
 	wakeFD int
-	names  *listener
+	names  *listener // of the first link of an adapter, else nil
 	closed atomic.Bool
 
-	writeMu  sync.Mutex
-	outgoing map[netip.AddrPort]*outgoing
-	unringed []int       // groups of the current batch without a ring
-	rest     *link.Batch // their packets, if others have one
-
-	readMu     sync.Mutex
-	incoming   []*incoming
-	emptyLooks int
-
-	counters counters
+	writer
+	reader
 }
 
-// counters count the traffic of the rings.
-type counters struct {
-	sentPackets, sentBytes, receivedPackets, receivedBytes, lost atomic.Uint64
-}
-
-// An outgoing is the way to one address: a ring, or none until retryAt.
-type outgoing struct {
-	peer    *peer
-	ring    producer
-	retryAt time.Time
-}
-
-// An incoming is a ring that a peer fills.
-type incoming struct {
-	peer *peer
-	src  netip.AddrPort
-	ring consumer
-}
-
-// Wrap returns a link that exchanges packets with other wrapped links of this user on this host
-// through shared memory. It returns inner as it is where that is not possible.
-func Wrap(inner link.Conn) link.Conn {
-	w, ok := inner.(waker)
-	if !ok {
-		return inner
+// Wrap returns links that exchange packets with other wrapped links of this user on this host through
+// shared memory. The arguments are the links of an adapter by shard, or one link at an address that
+// several adapters share, with the slot of this one; slot is -1 for an address of its own. slotOf
+// returns the slot of a queue pair number at a shared address. Wrap returns the links as they are
+// where rings are not possible.
+func Wrap(inner []link.Conn, slot int, slotOf func(qpn uint32) int) []link.Conn {
+	conns := make([]*conn, len(inner))
+	wrapped := make([]link.Conn, len(inner))
+	for i, c := range inner {
+		w, ok := c.(waker)
+		if !ok {
+			return inner
+		}
+		conns[i] = &conn{Conn: c, local: c.LocalAddr(), shared: slot >= 0, wakeFD: w.WakeFD()}
+		conns[i].destinations, conns[i].slotOf = map[netip.AddrPort]*destination{}, slotOf
+		wrapped[i] = conns[i]
 	}
-	c := &conn{Conn: inner, local: inner.LocalAddr(), wakeFD: w.WakeFD(), outgoing: map[netip.AddrPort]*outgoing{}}
-	names, err := listenAt(c.local, c.wakeFD)
+	names, err := listenAt(conns[0].local, slot, conns)
 	if err != nil {
 		return inner
 	}
-	c.names = names
-	go names.serveHandshakes(c.addIncoming)
-	return c
+	conns[0].names = names
+	go names.serveHandshakes()
+	return wrapped
 }
 
 // Unwrap returns the link of the socket.
@@ -87,215 +60,43 @@ func (c *conn) Caps() link.Caps {
 	return caps
 }
 
-// Stats returns the counters of the socket and of the rings together.
+// Stats returns the counters of the socket and of the rings together, and those of the rings.
 func (c *conn) Stats() link.Stats {
 	s := link.StatsOf(c.Conn)
-	s.SentPackets += c.counters.sentPackets.Load()
-	s.SentBytes += c.counters.sentBytes.Load()
-	s.ReceivedPackets += c.counters.receivedPackets.Load()
-	s.ReceivedBytes += c.counters.receivedBytes.Load()
-	s.SendNoBuffers += c.counters.lost.Load()
+	c.writeMu.Lock()
+	s.SharedSentPackets += c.sent.packets
+	s.SharedSentBytes += c.sent.bytes
+	s.SharedLost += c.lost
+	c.writeMu.Unlock()
+	c.readMu.Lock()
+	s.SharedReceivedPackets += c.received.packets
+	s.SharedReceivedBytes += c.received.bytes
+	c.readMu.Unlock()
+	s.SentPackets += s.SharedSentPackets
+	s.SentBytes += s.SharedSentBytes
+	s.ReceivedPackets += s.SharedReceivedPackets
+	s.ReceivedBytes += s.SharedReceivedBytes
 	return s
 }
 
-// WriteBatch implements link.Conn.
-func (c *conn) WriteBatch(b *link.Batch) error {
+// Route returns the name of the way to the link with an address and a queue pair.
+func (c *conn) Route(dst netip.AddrPort, qpn uint32) string {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
-	if c.closed.Load() {
-		return c.Conn.WriteBatch(b)
-	}
-	c.unringed = c.unringed[:0]
-	sealed := false
-	for i := range b.Groups() {
-		o := c.findRing(b.Path(i).Dst)
-		if o == nil {
-			c.unringed = append(c.unringed, i)
-			continue
-		}
-		if !sealed {
-			b.Seal(c.local, true)
-			sealed = true
-		}
-		c.writeGroup(o, b, i)
-	}
-	switch {
-	case !sealed:
-		return c.Conn.WriteBatch(b)
-	case len(c.unringed) == 0:
-		return nil
-	}
-	return c.writeRest(b)
-}
-
-// writeRest sends the groups of c.unringed through the socket.
-func (c *conn) writeRest(b *link.Batch) error {
-	if c.rest == nil {
-		c.rest = link.NewBatch(b.Cap())
-	}
-	c.rest.Reset()
-	for _, i := range c.unringed {
-		path, buf, seg := b.Group(i)
-		for ; len(buf) > 0; buf = buf[min(seg, len(buf)):] {
-			c.rest.Append(path, buf[:min(seg, len(buf))])
+	if d := c.destinations[dst]; d != nil {
+		if i := c.ringIndex(d, qpn); i >= 0 && i < len(d.rings) && d.rings[i] != nil && d.rings[i].peer != nil {
+			return "shm"
 		}
 	}
-	err := c.Conn.WriteBatch(c.rest)
-	b.AddRefusals(c.rest.Refusals())
-	return err
+	return "udp"
 }
 
-// findRing returns the ring to an address, or nil. The first packet to an address asks for a ring.
-func (c *conn) findRing(dst netip.AddrPort) *outgoing {
-	o := c.outgoing[dst]
-	if o == nil {
-		o = &outgoing{}
-		c.outgoing[dst] = o
-	}
-	if o.peer != nil && o.peer.gone.Load() {
-		c.dropRing(o)
-	}
-	if o.peer != nil {
-		return o
-	}
-	if dst == c.local || time.Now().Before(o.retryAt) {
-		return nil
-	}
-	p, mem, err := dialPeer(c.local, dst)
-	if err == nil {
-		o.ring.ring, err = newRing(mem)
-	}
-	if err != nil {
-		o.retryAt = time.Now().Add(retryInterval)
-		return nil
-	}
-	o.peer = p
-	return o
-}
+// traffic counts packets.
+type traffic struct{ packets, bytes uint64 }
 
-// dropRing gives up a ring: the peer is gone, or broke it.
-func (c *conn) dropRing(o *outgoing) {
-	o.peer.closeRing()
-	*o = outgoing{retryAt: time.Now().Add(retryInterval)}
-}
-
-// writeGroup copies a group into the ring. Packets for which there is no space in time are lost.
-func (c *conn) writeGroup(o *outgoing, b *link.Batch, i int) {
-	n, seg := b.GroupSize(i)
-	room, err := o.ring.reserveRecord(n)
-	for start := time.Now(); room == nil && err == nil; room, err = o.ring.reserveRecord(n) {
-		if o.peer.gone.Load() || time.Since(start) > fullWait {
-			break
-		}
-		runtime.Gosched()
-	}
-	if room == nil {
-		c.counters.lost.Add(uint64((n + seg - 1) / seg))
-		if err != nil {
-			c.dropRing(o)
-		}
-		return
-	}
-	b.CopyGroup(i, room)
-	c.counters.sentPackets.Add(uint64((n + seg - 1) / seg))
-	c.counters.sentBytes.Add(uint64(n))
-	if o.ring.commitRecord(newWord(n, seg, b.Path(i).TrafficClass)) {
-		o.peer.wakeConsumer()
-	}
-}
-
-// ReadBatch implements link.Conn.
-func (c *conn) ReadBatch(r *link.Datagrams) (int, error) {
-	c.readMu.Lock()
-	defer c.readMu.Unlock()
-	r.Reset()
-	for i := 0; i < len(c.incoming); i++ {
-		in := c.incoming[i]
-		if !in.readRing(r, &c.counters) {
-			in.peer.closeRing()
-			c.incoming = append(c.incoming[:i:i], c.incoming[i+1:]...)
-			i--
-		}
-	}
-	if n := len(r.Msgs()); n > 0 {
-		return n, nil
-	}
-	if c.emptyLooks++; len(c.incoming) > 0 && c.emptyLooks%looksPerRead != 0 && !c.closed.Load() {
-		return 0, nil
-	}
-	return c.Conn.ReadBatch(r)
-}
-
-// readRing takes records until r is full, and reports whether the ring stays in use.
-func (in *incoming) readRing(r *link.Datagrams, counters *counters) bool {
-	gone := in.peer.gone.Load() // before the ring is found empty
-	for !r.Full() {
-		slot := r.Slot(len(r.Msgs()))
-		w, err := in.ring.takeRecord(slot)
-		if err != nil {
-			return false
-		}
-		if w == 0 {
-			return !gone
-		}
-		d := link.Datagram{Src: in.src, TOS: w.trafficClass(), Buf: slot[:w.byteCount()], Seg: w.segmentSize()}
-		r.Add(d)
-		counters.receivedPackets.Add(uint64(d.Count()))
-		counters.receivedBytes.Add(uint64(w.byteCount()))
-	}
-	return true
-}
-
-// Wait implements link.Conn.
-func (c *conn) Wait(timeout time.Duration) (bool, error) {
-	if !c.beginSleep() {
-		return true, nil
-	}
-	readable, err := c.Conn.Wait(timeout)
-	return c.endSleep() || readable, err
-}
-
-// beginSleep reports whether all rings are empty and their producers will wake this end.
-func (c *conn) beginSleep() bool {
-	c.readMu.Lock()
-	defer c.readMu.Unlock()
-	for i, in := range c.incoming {
-		if !in.ring.beginSleep() {
-			for _, in := range c.incoming[:i] {
-				in.ring.endSleep()
-			}
-			return false
-		}
-	}
-	return true
-}
-
-// endSleep reports whether a ring has a record.
-func (c *conn) endSleep() (readable bool) {
-	c.readMu.Lock()
-	defer c.readMu.Unlock()
-	for _, in := range c.incoming {
-		in.ring.endSleep()
-		readable = readable || !in.ring.isEmpty() || in.peer.gone.Load()
-	}
-	return readable
-}
-
-// addIncoming adds the ring of a peer that has connected.
-func (c *conn) addIncoming(p *peer, src netip.AddrPort, mem []byte) error {
-	r, err := newRing(mem)
-	if err != nil {
-		return err
-	}
-	c.readMu.Lock()
-	defer c.readMu.Unlock()
-	if c.closed.Load() {
-		return errors.New("shm: the link is closed")
-	}
-	p.onGone = c.Conn.Wake
-	c.incoming = append(c.incoming, &incoming{peer: p, src: src, ring: consumer{ring: r}})
-	c.Conn.Wake() // a sleeper has not announced itself in this ring
-	return nil
+func (t *traffic) add(packets, bytes int) {
+	t.packets += uint64(packets)
+	t.bytes += uint64(bytes)
 }
 
 // Close implements link.Conn.
@@ -303,21 +104,26 @@ func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return c.Conn.Close()
 	}
-	c.names.closeSocket()
+	if c.names != nil {
+		c.names.closeSocket()
+	}
 	err := c.Conn.Close()
 	c.writeMu.Lock()
-	for _, o := range c.outgoing {
-		if o.peer != nil {
-			o.peer.closeRing()
+	for _, d := range c.destinations {
+		for _, o := range d.rings {
+			if o != nil && o.peer != nil {
+				o.peer.closeRing()
+			}
 		}
 	}
-	clear(c.outgoing)
+	clear(c.destinations)
+	c.last = nil
 	c.writeMu.Unlock()
 	c.readMu.Lock()
-	for _, in := range c.incoming {
-		in.peer.closeRing()
-	}
-	c.incoming = nil
+	c.closeIncoming()
 	c.readMu.Unlock()
 	return err
 }
+
+// errClosed is the reason why a link takes no ring.
+var errClosed = errors.New("shm: the link is closed")

@@ -21,7 +21,7 @@ func openLink(t *testing.T) *conn {
 	t.Helper()
 	inner, err := link.OpenUDP(link.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0")})
 	require.NoError(t, err)
-	c, ok := Wrap(inner).(*conn)
+	c, ok := Wrap([]link.Conn{inner}, -1, nil)[0].(*conn)
 	require.True(t, ok)
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -60,8 +60,10 @@ func receivePackets(t *testing.T, c *conn, from *conn, first, count, n int) {
 				pkt := d.Packet(i)
 				require.Len(t, pkt, n)
 				require.Equal(t, uint32(first), binary.BigEndian.Uint32(pkt[n-8:]))
-				result, _ := icrc.Check(pkt, uint16(i))
-				require.Equal(t, wire.ICRCExact, result, "the ICRC of packet %d", first)
+				if !d.Unsealed {
+					result, _ := icrc.Check(pkt, uint16(i))
+					require.Equal(t, wire.ICRCExact, result, "the ICRC of packet %d", first)
+				}
 				first++
 				count--
 			}
@@ -81,9 +83,12 @@ func TestPackets(t *testing.T) {
 	}
 	for _, c := range []*conn{a, b} {
 		require.Zero(t, link.StatsOf(c.Conn).SentPackets, "through the socket")
-		require.Equal(t, uint64(6000), c.Stats().SentPackets)
-		require.Equal(t, uint64(6000), c.Stats().ReceivedPackets)
+		require.Equal(t, uint64(6000), c.Stats().SharedSentPackets)
+		require.Equal(t, uint64(6000), c.Stats().SharedReceivedPackets)
+		require.Equal(t, c.Stats().SentPackets, c.Stats().SharedSentPackets)
 	}
+	require.Equal(t, uint64(6000*1000), a.Stats().SharedSentBytes)
+	require.Equal(t, uint64(6000*1000), b.Stats().SharedReceivedBytes)
 }
 
 // TestMixed sends one batch to a link with a ring and to one without.
@@ -153,7 +158,7 @@ func TestPeerCloses(t *testing.T) {
 	receivePackets(t, b, a, 0, 1, 64)
 	addr := b.local
 	require.NoError(t, b.Close())
-	o := a.outgoing[addr]
+	o := a.destinations[addr].rings[0]
 	require.Eventually(t, func() bool { return o.peer == nil || o.peer.gone.Load() }, 10*time.Second, time.Millisecond)
 	sendPackets(t, a, b, 1, 1, 64)
 	require.Nil(t, o.peer)
@@ -167,20 +172,135 @@ func TestWriteClosed(t *testing.T) {
 	batch := link.NewBatch(4096)
 	clear(batch.Next(&wire.Path{Dst: b.local}, 64))
 	require.ErrorIs(t, a.WriteBatch(batch), net.ErrClosed)
-	require.Empty(t, b.incoming)
+	require.Empty(t, append(b.joining, b.active...))
 }
 
 // TestFullRing loses the packets for which nobody makes room, and delivers the others.
 func TestFullRing(t *testing.T) {
 	a, b := openLink(t), openLink(t)
 	sent := 0
-	for a.counters.lost.Load() == 0 {
+	for a.Stats().SharedLost == 0 {
 		sendPackets(t, a, b, sent, 60, 1000)
 		sent += 60
 	}
-	lost := int(a.counters.lost.Load())
+	lost := int(a.Stats().SharedLost)
 	require.Less(t, lost, sent/2)
 	receivePackets(t, b, a, 0, sent-lost, 1000)
+}
+
+// TestSilentPeer uses the socket, after a bounded time, where a process has the name but does not answer.
+func TestSilentPeer(t *testing.T) {
+	a := openLink(t)
+	dst := netip.MustParseAddrPort("127.9.9.9:9")
+	silent, err := net.ListenUnix("unixpacket", socketName(dst, -1))
+	require.NoError(t, err)
+	defer silent.Close()
+	sendPackets(t, a, &conn{local: dst}, 0, 1, 64)
+	o := a.destinations[dst].rings[0]
+	require.Nil(t, o.peer)
+	require.True(t, o.retryAt.After(time.Now().Add(-handshakeMax)))
+	require.Equal(t, "udp", a.Route(dst, 5))
+}
+
+// TestLateRing reads packets that were sent through the socket before those of a ring that comes later.
+func TestLateRing(t *testing.T) {
+	a, b := openLink(t), openLink(t)
+	a.destinations[b.local] = &destination{addr: b.local, rings: []*outgoing{{retryAt: time.Now().Add(time.Hour)}}}
+	sendPackets(t, a, b, 0, 10, 64)
+	require.Equal(t, "udp", a.Route(b.local, 5))
+	a.destinations[b.local].rings[0].retryAt = time.Time{}
+	sendPackets(t, a, b, 10, 10, 64)
+	require.Equal(t, "shm", a.Route(b.local, 5))
+	receivePackets(t, b, a, 0, 20, 64)
+	require.Equal(t, uint64(10), b.Stats().SharedReceivedPackets)
+}
+
+// TestSealed passes a bit flip through a ring with the ICRC that reveals it, and packets that a
+// capture has sealed with their ICRC.
+func TestSealed(t *testing.T) {
+	a, b := openLink(t), openLink(t)
+	icrc := wire.NewICRC(a.local, b.local)
+	read := func() wire.ICRCResult {
+		r := link.NewDatagrams(1)
+		for {
+			n, err := b.ReadBatch(r)
+			require.NoError(t, err)
+			if n == 1 {
+				require.False(t, r.Msgs()[0].Unsealed)
+				result, _ := icrc.Check(r.Msgs()[0].Buf, 0)
+				return result
+			}
+		}
+	}
+	for _, flipped := range []bool{true, false} {
+		batch := link.NewBatch(4096)
+		clear(batch.Next(&wire.Path{Dst: b.local}, 64))
+		if flipped {
+			batch.Corrupt(0, 200)
+		} else {
+			batch.Seal(a.local, true)
+		}
+		require.NoError(t, a.WriteBatch(batch))
+		require.Equal(t, flipped, read() == wire.ICRCBad)
+	}
+}
+
+// TestManyPeers looks at most peers in turns, and delivers the packets of each.
+func TestManyPeers(t *testing.T) {
+	b := openLink(t)
+	var peers []*conn
+	for range 12 {
+		peers = append(peers, openLink(t))
+	}
+	for _, p := range peers {
+		sendPackets(t, p, b, 0, 1, 64)
+		receivePackets(t, b, p, 0, 1, 64)
+	}
+	r := link.NewDatagrams(4)
+	for range 2 * idleAfter {
+		_, err := b.ReadBatch(r)
+		require.NoError(t, err)
+	}
+	require.Len(t, b.active, maxActive)
+	require.Len(t, b.idle, len(peers)-maxActive)
+	for _, p := range peers {
+		sendPackets(t, p, b, 1, 1, 64)
+		receivePackets(t, b, p, 1, 1, 64)
+	}
+	require.NoError(t, peers[0].Close())
+	require.NoError(t, peers[11].Close())
+	for len(b.active)+len(b.idle) > len(peers)-2 {
+		_, err := b.ReadBatch(r)
+		require.NoError(t, err)
+	}
+}
+
+// TestShards sends packets to the shard of their destination QPN.
+func TestShards(t *testing.T) {
+	a := openLink(t)
+	inner, err := link.OpenGroup(link.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0")}, 3)
+	require.NoError(t, err)
+	shards := Wrap(inner, -1, nil)
+	for _, c := range shards {
+		defer c.Close()
+	}
+	batch := link.NewBatch(4096)
+	for _, qpn := range []uint32{5, 6, 7, 10} { // not in the order of the shards, and 10 is of the shard of 7
+		pkt := batch.Next(&wire.Path{Dst: shards[0].LocalAddr(), TrafficClass: uint8(4 * qpn)}, 64)
+		clear(pkt)
+		binary.BigEndian.PutUint32(pkt[4:], qpn)
+	}
+	require.NoError(t, a.WriteBatch(batch))
+	for i, want := range [][]uint32{{6}, {7, 10}, {5}} {
+		r := link.NewDatagrams(4)
+		n, err := shards[i].ReadBatch(r)
+		require.NoError(t, err)
+		require.Equal(t, len(want), n)
+		for j, d := range r.Msgs() {
+			require.Equal(t, want[j], binary.BigEndian.Uint32(d.Buf[4:]))
+		}
+	}
+	require.Zero(t, link.StatsOf(a.Conn).SentPackets, "through the socket")
 }
 
 // TestStrangers refuses handshakes that do not keep to the protocol, and goes on.
@@ -200,17 +320,19 @@ func TestStrangers(t *testing.T) {
 		text string
 		fds  []int
 	}{
-		"another version":   {"softrnic-shm 2 127.0.0.1:4791", []int{good}},
+		"another version":   {"softrnic-shm 1 127.0.0.1:4791", []int{good}},
+		"another shard":     {version + "1 127.0.0.1:4791", []int{good}},
+		"no shard":          {version + "x 127.0.0.1:4791", []int{good}},
 		"no address":        {version, []int{good}},
-		"a bad address":     {version + "localhost", []int{good}},
-		"no memory":         {version + "127.0.0.1:4791", nil},
-		"two descriptors":   {version + "127.0.0.1:4791", []int{good, good}},
-		"memory can shrink": {version + "127.0.0.1:4791", []int{memory(controlSize+ringSize, unix.F_SEAL_GROW)}},
-		"short memory":      {version + "127.0.0.1:4791", []int{memory(controlSize, requiredSeal)}},
-		"a pipe":            {version + "127.0.0.1:4791", []int{int(os.Stdin.Fd())}},
+		"a bad address":     {version + "0 localhost", []int{good}},
+		"no memory":         {version + "0 127.0.0.1:4791", nil},
+		"two descriptors":   {version + "0 127.0.0.1:4791", []int{good, good}},
+		"memory can shrink": {version + "0 127.0.0.1:4791", []int{memory(controlSize+ringSize, unix.F_SEAL_GROW)}},
+		"short memory":      {version + "0 127.0.0.1:4791", []int{memory(controlSize, requiredSeal)}},
+		"a pipe":            {version + "0 127.0.0.1:4791", []int{int(os.Stdin.Fd())}},
 		"nothing":           {"", nil},
 	} {
-		s, err := net.DialUnix("unixpacket", nil, socketName(b.local))
+		s, err := net.DialUnix("unixpacket", nil, socketName(b.local, -1))
 		require.NoError(t, err, name)
 		require.NoError(t, s.SetDeadline(time.Now().Add(20*time.Second)))
 		if c.text != "" {
@@ -236,13 +358,13 @@ func TestBrokenRing(t *testing.T) {
 	sendPackets(t, a, b, 0, 1, 64)
 	sendPackets(t, c, b, 0, 1, 64)
 	r := link.NewDatagrams(16)
-	ring := a.outgoing[b.local].ring
+	ring := a.destinations[b.local].rings[0].ring
 	ring.wordAt(0).Store(uint64(wordValid) | 0xffff)
 	n, err := b.ReadBatch(r)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, c.local, r.Msgs()[0].Src)
-	require.Len(t, b.incoming, 1)
+	require.Len(t, b.active, 1)
 }
 
 // TestCopyGroup copies zero-copy payloads in place, and zeroes a packet whose memory is gone.

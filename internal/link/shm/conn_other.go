@@ -5,4 +5,4 @@ package shm
 import "github.com/softrnic/softrnic/internal/link"
 
 // Wrap returns inner: rings are for Linux only.
-func Wrap(inner link.Conn) link.Conn { return inner }
+func Wrap(inner []link.Conn, slot int, slotOf func(qpn uint32) int) []link.Conn { return inner }

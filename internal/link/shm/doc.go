@@ -8,10 +8,11 @@
 //
 //	Wrap(link.Conn)
 //	   WriteBatch   groups to an address with a ring go there, all others to the link
-//	   ReadBatch    reads the rings, and the link if they are empty
+//	   ReadBatch    reads the rings, and the link now and then
 //	   Wait         blocks in the link; a producer writes the eventfd of a consumer that sleeps
 //
-// A consumer trusts nothing in the ring: it loads the word of a record once, checks it, and copies
-// the record before anyone parses it. A peer that writes elsewhere in the ring, stops, or dies costs
-// packets, which the transport retransmits or reports.
+// A consumer trusts nothing in the ring: it loads the word of a record once and checks it. Its
+// datagrams are unstable (link.Datagram): the adapter copies headers before it parses them, and
+// payload once, into place. They have no ICRC unless the sender needs one. A peer that writes
+// elsewhere in the ring, stops, or dies costs packets, which the transport retransmits or reports.
 package shm

@@ -18,7 +18,7 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		return shm.Wrap(udp)
+		return shm.Wrap([]link.Conn{udp}, -1, nil)[0]
 	}
 	a, b := open(), open()
 	defer a.Close()

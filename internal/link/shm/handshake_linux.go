@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -15,19 +17,27 @@ import (
 )
 
 // The handshake, over a socket of type SOCK_SEQPACKET with a name in the abstract namespace
-// (unix(7)): the producer sends its address and the descriptor of a ring, the consumer answers with
-// the descriptor that wakes it. The connection stays open, and its end is that of the peer.
+// (unix(7)): the producer sends the number of a shard, its address and the descriptor of a ring. The
+// consumer answers with the number of its shards, and the descriptor that wakes that shard. The
+// connection stays open, and its end is that of the peer.
 const (
-	version      = "softrnic-shm 1 "
-	answer       = "softrnic-shm 1"
+	version      = "softrnic-shm 2 "
+	maxShards    = 256
 	handshakeMax = 20 * time.Millisecond // then the packets go to the socket
 	requiredSeal = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 )
 
-// socketName returns the name of the socket of an adapter.
-func socketName(a netip.AddrPort) *net.UnixAddr {
-	return &net.UnixAddr{Name: "@softrnic-shm/" + a.String(), Net: "unixpacket"}
+// socketName returns the name of the socket of an adapter. The slot is -1 for an address of its own.
+func socketName(a netip.AddrPort, slot int) *net.UnixAddr {
+	name := "@softrnic-shm/" + a.String()
+	if slot >= 0 {
+		name += "/" + strconv.Itoa(slot)
+	}
+	return &net.UnixAddr{Name: name, Net: "unixpacket"}
 }
+
+// isNoName reports whether an error of dialPeer means that there is no such socket.
+func isNoName(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // A peer is the other end of one ring.
 type peer struct {
@@ -59,11 +69,34 @@ func (p *peer) wakeConsumer() {
 func (p *peer) closeRing() {
 	p.closed.Do(func() {
 		p.socket.Close()
-		unix.Munmap(p.mem) //nolint:errcheck // it is mapped
+		unmapAll([][]byte{p.mem})
 		if p.wakeFD >= 0 {
 			unix.Close(p.wakeFD)
 		}
 	})
+}
+
+// detachMemory returns the memory, which closeRing then leaves alone.
+func (p *peer) detachMemory() []byte {
+	mem := p.mem
+	p.mem = nil
+	return mem
+}
+
+// unmapAll releases the memory of rings.
+func unmapAll(list [][]byte) {
+	for _, mem := range list {
+		if mem != nil {
+			unix.Munmap(mem) //nolint:errcheck // it is mapped
+		}
+	}
+}
+
+// backMemory makes the system back memory of a ring, and reports whether there is enough of it: an
+// access without would be a SIGBUS. Systems before Linux 5.14 back it on use.
+func backMemory(mem []byte) bool {
+	err := unix.Madvise(mem, unix.MADV_POPULATE_WRITE)
+	return err == nil || err == unix.EINVAL
 }
 
 // checkUser returns an error unless the other end of a connection has the user of this process.
@@ -82,12 +115,17 @@ func checkUser(c *net.UnixConn) error {
 	return err
 }
 
-// dialPeer asks the adapter at dst for a ring. It returns the producer's end and the memory.
-func dialPeer(local, dst netip.AddrPort) (_ *peer, mem []byte, err error) {
+// dialPeer asks the adapter at dst for a ring. The index is that of one of its shards or, by slot, that
+// of an adapter at a shared address. It returns the producer's end and the number of shards.
+func dialPeer(local, dst netip.AddrPort, index int, bySlot bool) (_ *peer, shards int, err error) {
+	slot := -1
+	if bySlot {
+		slot, index = index, 0
+	}
 	d := net.Dialer{Timeout: handshakeMax}
-	dialed, err := d.Dial("unixpacket", socketName(dst).Name)
+	dialed, err := d.Dial("unixpacket", socketName(dst, slot).Name)
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	c := dialed.(*net.UnixConn)
 	p := &peer{socket: c, wakeFD: -1}
@@ -97,35 +135,39 @@ func dialPeer(local, dst netip.AddrPort) (_ *peer, mem []byte, err error) {
 		}
 	}()
 	if err := checkUser(c); err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	file, err := newMemory()
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	defer unix.Close(file)
 	if p.mem, err = mapMemory(file); err != nil {
-		return nil, nil, err
+		return nil, 0, err
+	}
+	if !backMemory(p.mem[:controlSize+minLimit]) {
+		return nil, 0, fmt.Errorf("shm: memory of a ring: no memory for %d bytes", controlSize+minLimit)
 	}
 	if err := c.SetDeadline(time.Now().Add(handshakeMax)); err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
-	if _, _, err := c.WriteMsgUnix([]byte(version+local.String()), unix.UnixRights(file), nil); err != nil {
-		return nil, nil, err
+	if _, _, err := c.WriteMsgUnix(fmt.Appendf(nil, "%s%d %v", version, index, local), unix.UnixRights(file), nil); err != nil {
+		return nil, 0, err
 	}
 	text, fd, err := receiveMessage(c)
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	p.wakeFD = fd
-	if text != answer {
-		return nil, nil, fmt.Errorf("shm: %v: answer %q, want %q", dst, text, answer)
+	answer, ok := strings.CutPrefix(text, version)
+	if shards, err = strconv.Atoi(answer); !ok || err != nil || shards < 1 || shards > maxShards {
+		return nil, 0, fmt.Errorf("shm: %v: answer %q, want %q and a number of shards", dst, text, version)
 	}
 	if err := c.SetDeadline(time.Time{}); err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	go p.watchEnd()
-	return p, p.mem, nil
+	return p, shards, nil
 }
 
 // receiveMessage reads a message with one descriptor.
@@ -186,21 +228,21 @@ func mapMemory(fd int) ([]byte, error) {
 // A listener answers the handshakes of producers.
 type listener struct {
 	socket *net.UnixListener
-	wakeFD int
+	conns  []*conn // by shard
 }
 
-func listenAt(local netip.AddrPort, wakeFD int) (*listener, error) {
-	l, err := net.ListenUnix("unixpacket", socketName(local))
+func listenAt(local netip.AddrPort, slot int, conns []*conn) (*listener, error) {
+	l, err := net.ListenUnix("unixpacket", socketName(local, slot))
 	if err != nil {
 		return nil, err
 	}
-	return &listener{socket: l, wakeFD: wakeFD}, nil
+	return &listener{socket: l, conns: conns}, nil
 }
 
 func (l *listener) closeSocket() { l.socket.Close() }
 
-// serveHandshakes answers until the listener is closed. add gets each ring.
-func (l *listener) serveHandshakes(add func(p *peer, src netip.AddrPort, mem []byte) error) {
+// serveHandshakes answers until the listener is closed.
+func (l *listener) serveHandshakes() {
 	for {
 		c, err := l.socket.AcceptUnix()
 		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
@@ -210,21 +252,21 @@ func (l *listener) serveHandshakes(add func(p *peer, src netip.AddrPort, mem []b
 		if err != nil {
 			return
 		}
-		go l.answerProducer(c, add)
+		go l.answerProducer(c)
 	}
 }
 
 // answerProducer does one handshake. A peer that does not keep to it is disconnected.
-func (l *listener) answerProducer(c *net.UnixConn, add func(p *peer, src netip.AddrPort, mem []byte) error) {
+func (l *listener) answerProducer(c *net.UnixConn) {
 	p := &peer{socket: c, wakeFD: -1}
-	if err := l.shakeHands(p, add); err != nil {
+	if err := l.shakeHands(p); err != nil {
 		p.closeRing()
 		return
 	}
 	p.watchEnd()
 }
 
-func (l *listener) shakeHands(p *peer, add func(p *peer, src netip.AddrPort, mem []byte) error) error {
+func (l *listener) shakeHands(p *peer) error {
 	if err := checkUser(p.socket); err != nil {
 		return err
 	}
@@ -236,22 +278,31 @@ func (l *listener) shakeHands(p *peer, add func(p *peer, src netip.AddrPort, mem
 		return err
 	}
 	defer unix.Close(fd)
-	if len(text) < len(version) || text[:len(version)] != version {
-		return fmt.Errorf("shm: handshake %q, want %q and an address", text, version)
-	}
-	src, err := netip.ParseAddrPort(text[len(version):])
+	c, src, err := l.parseRequest(text)
 	if err != nil {
 		return err
 	}
 	if p.mem, err = mapMemory(fd); err != nil {
 		return err
 	}
-	if err := add(p, src, p.mem); err != nil {
+	if err := c.addIncoming(p, src); err != nil {
 		return err
 	}
-	if _, _, err := p.socket.WriteMsgUnix([]byte(answer), unix.UnixRights(l.wakeFD), nil); err != nil {
-		p.gone.Store(true) // the reader removes the ring
-		return nil
+	if _, _, err := p.socket.WriteMsgUnix(fmt.Appendf(nil, "%s%d", version, len(l.conns)), unix.UnixRights(c.wakeFD), nil); err != nil {
+		return nil //nolint:nilerr // watchEnd finds the end of the connection, and the reader removes the ring
 	}
-	return p.socket.SetDeadline(time.Time{})
+	_ = p.socket.SetDeadline(time.Time{}) // if it fails, watchEnd ends
+	return nil
+}
+
+// parseRequest returns the link and the source that a producer has named.
+func (l *listener) parseRequest(text string) (*conn, netip.AddrPort, error) {
+	request, ok := strings.CutPrefix(text, version)
+	index, addr, _ := strings.Cut(request, " ")
+	shard, err := strconv.Atoi(index)
+	if !ok || err != nil || shard < 0 || shard >= len(l.conns) {
+		return nil, netip.AddrPort{}, fmt.Errorf("shm: handshake %q, want %q, a shard below %d and an address", text, version, len(l.conns))
+	}
+	src, err := netip.ParseAddrPort(addr)
+	return l.conns[shard], src, err
 }
