@@ -51,6 +51,15 @@ func TestExperiments(t *testing.T) {
 			}},
 		},
 		{
+			name: "shared-memory",
+			set:  bench.Settings{"latency": "8", "bandwidth": "64KiB", "beside": "nothing", "iters": "100", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.Microseconds:      {"raw-ring", "flag", "rc-write", "rc-write-socket"},
+				measure.MegabytesPerSec:   {"raw-ring", "rc-write", "rc-read", "rc-write-socket", "rc-read-socket"},
+				measure.MessagesPerSecond: {"rc-write", "rc-read", "rc-write-socket", "rc-read-socket"},
+			},
+		},
+		{
 			name:  "verbs-rate",
 			long:  true,
 			set:   bench.Settings{"lists": "1,32", "rounds": "2", "time": "5ms"},

@@ -80,7 +80,7 @@ type comparison struct {
 }
 
 func comparePeers(ctx context.Context, r *run) error {
-	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
 	if err != nil {
 		return err
 	}

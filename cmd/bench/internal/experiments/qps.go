@@ -65,12 +65,12 @@ func ibQPLatency(ctx context.Context, r *run) error {
 		return err
 	}
 	defer base.Close()
-	plain, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	plain, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
 	if err != nil {
 		return err
 	}
 	defer plain.Close()
-	cached, err := verbsbench.OpenPair(ctx, verbsbench.Config{ICMEntries: r.Int("entries"), ICMMissPenalty: r.Duration("penalty")})
+	cached, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true, ICMEntries: r.Int("entries"), ICMMissPenalty: r.Duration("penalty")})
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ const (
 func ibQPMemory(ctx context.Context, r *run) error {
 	counts := slices.Sorted(slices.Values(r.Ints("peers")))
 	r.Plan(len(counts))
-	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ const (
 
 func verbsQPs(ctx context.Context, r *run) error {
 	r.Plan(len(r.Ints("qps")))
-	alone, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	alone, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func verbsQPs(ctx context.Context, r *run) error {
 // qpsPoint connects n queue pairs, measures their memory, the latency of one of them with the
 // others idle, and that of all used round-robin.
 func qpsPoint(ctx context.Context, r *run, n int, base *udpraw.PingPong, one *verbsbench.PingPong) error {
-	many, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	many, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func verbsLatencyClaims() (claims []bench.Statement) {
 func verbsLatency(ctx context.Context, r *run) error {
 	waits, sizes := r.Words("wait"), r.Ints("sizes")
 	r.Plan(len(waits) * len(sizes))
-	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func newBandwidthLink(name string) bandwidthLink {
 	case "default-buffer":
 		l.suffix, l.config.RecvBuffer, l.base.RecvBuffer = "-default-buffer", -1, 0
 	}
-	l.config.MTU = l.mtu
+	l.config.MTU, l.config.NoSharedMemory = l.mtu, true
 	l.base.Offload = udpraw.HasOffload()
 	return l
 }
@@ -301,7 +301,7 @@ const requests = "requests" // unit of a list's length
 func verbsRate(ctx context.Context, r *run) error {
 	lists, size := r.Ints("lists"), r.Int("size")
 	r.Plan(len(lists))
-	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,8 @@ type Config struct {
 	ICMEntries     int
 	ICMMissPenalty time.Duration
 
+	NoSharedMemory bool // rnic.Options.NoSharedMemory: to measure the socket
+
 	Loose bool // the processes may run on all CPUs; else each is pinned to its own
 }
 

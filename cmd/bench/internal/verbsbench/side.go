@@ -82,7 +82,7 @@ func openSide(w *proc.Worker, c Config) (*side, error) {
 	}
 	dev, err := rnic.Open(rnic.Options{
 		AnyPort: true, // the sides exchange their ports
-		Spin:    c.Spin, RecvBuffer: c.RecvBuffer, Impair: c.Impair,
+		Spin:    c.Spin, RecvBuffer: c.RecvBuffer, Impair: c.Impair, NoSharedMemory: c.NoSharedMemory,
 		ICM: rnic.ICM{Entries: c.ICMEntries, MissPenalty: c.ICMMissPenalty},
 	})
 	if err != nil {
