@@ -195,3 +195,26 @@ func TestNoAllocations(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(100, f), name)
 	}
 }
+
+// TestParseUnstable parses a packet whose bytes another process changes afterwards: only the payload
+// changes. No opcode has more headers than are copied.
+func TestParseUnstable(t *testing.T) {
+	for op := range 256 {
+		require.LessOrEqual(t, wire.Opcode(op).Info().HeaderLen, wire.MaxHeaderLen)
+	}
+	raw := make([]byte, wire.BTHLen+wire.RETHLen+8+wire.ICRCLen)
+	h := wire.BTH{Opcode: wire.RCWriteOnly, DestQPN: 7, PSN: 9}
+	h.Put(raw)
+	reth := wire.RETH{VA: 1, RKey: 2, Length: 8}
+	reth.Put(raw[wire.BTHLen:])
+	var p wire.Packet
+	var own [wire.MaxHeaderLen]byte
+	require.Equal(t, wire.DropNone, p.ParseUnstable(raw, &own))
+	for i := range raw {
+		raw[i] = 0xff
+	}
+	require.Equal(t, reth, p.RETH())
+	require.EqualValues(t, 7, p.BTH.DestQPN)
+	require.Equal(t, []byte{255, 255, 255, 255, 255, 255, 255, 255}, p.Payload)
+	require.Equal(t, wire.DropTruncated, p.ParseUnstable(raw[:10], &own))
+}
