@@ -122,37 +122,49 @@ func (c *steppingClock) read() int64 {
 	return c.now
 }
 
-// TestServiceSpinEnds checks that the service sleeps instead of spinning if another thread runs when it
-// yields, and after spins that found nothing, and spins again after the pauses.
+// TestServiceSpinEnds checks that the service sleeps instead of spinning if a thread that computes runs when
+// it yields, and after spins that found nothing, spins again after the pauses, and yields after each empty
+// poll as long as threads run that return the processor soon.
 func TestServiceSpinEnds(t *testing.T) {
+	clock := &steppingClock{}
+	startSpin := func(s *sched.Spinner) serviceSpin {
+		spin := serviceSpin{Spinner: s, mover: &mover{}, slice: &sched.Slice{}}
+		spin.startBudget()
+		spin.restart(1, false)
+		return spin
+	}
 	newSpinner := func(yield time.Duration) *sched.Spinner {
 		s := &sched.Spinner{}
-		s.Init(serviceSpinTime, (&steppingClock{step: yield}).read)
+		clock.step, clock.readings = yield, 0
+		s.Init(serviceSpinTime, clock.read)
 		return s
 	}
 	// countSleeps returns the number of packets after which the service sleeps at once.
 	countSleeps := func(s *sched.Spinner) (n int) {
-		for spin := startServiceSpin(s, 1); ; n++ {
+		for spin := startSpin(s); ; n++ {
 			if spin.restart(1, false); spin.keepSpinning(1, 1) {
 				return n
 			}
-			spin = startServiceSpin(s, 1)
+			spin = startSpin(s)
 		}
 	}
 	for _, test := range []struct {
-		yield time.Duration
-		polls int // before the service sleeps
+		yield  time.Duration
+		polls  int // before the service sleeps
+		yields int // of them
 	}{
-		{time.Microsecond, 1000}, // nothing else ran
-		{3 * time.Microsecond, servicePollsBeforeYield},
-		{300 * time.Microsecond, servicePollsBeforeYield},
+		{time.Microsecond, 1000, (1000 - servicePollsBeforeYield) / 8}, // nothing else ran
+		{3 * time.Microsecond, 1000, 1000 - servicePollsBeforeYield},
+		{serviceHogYield - 1, 1000, 1000 - servicePollsBeforeYield},
+		{serviceHogYield, servicePollsBeforeYield, 1},
 	} {
 		s := newSpinner(test.yield)
-		spin := startServiceSpin(s, 1)
+		spin := startSpin(s)
 		polls := 1
 		for ; polls < 1000 && spin.keepSpinning(1, polls); polls++ {
 		}
 		require.Equal(t, test.polls, polls, test.yield)
+		require.Equal(t, test.yields, clock.readings/2, test.yield)
 		spin.restart(1, true)
 		require.Equal(t, test.polls == 1000, spin.keepSpinning(1, 1), "it spins after a packet that finds it awake")
 		require.Equal(t, test.polls != 1000, countSleeps(s) > 0, test.yield)
@@ -162,7 +174,7 @@ func TestServiceSpinEnds(t *testing.T) {
 	misses := 0
 	for ; countSleeps(s) == 0; misses++ {
 		require.Less(t, misses, 20, "it spins although it never finds a packet")
-		spin := startServiceSpin(s, 1)
+		spin := startSpin(s)
 		require.False(t, spin.keepSpinning(1+int64(serviceSpinTime), 1))
 	}
 	require.Greater(t, misses, 1, "one spin says nothing")

@@ -84,6 +84,7 @@ type processorState struct {
 	lastYield      int64  // time of that call
 	leaderSpinner  sched.Spinner
 	serviceSpinner sched.Spinner
+	serviceMover   mover
 }
 
 // A monitorState is the state of the monitor and service goroutines, and the

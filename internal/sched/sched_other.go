@@ -7,6 +7,17 @@ import "runtime"
 // Yield yields to other goroutines, because no portable call yields the thread.
 func Yield() { runtime.Gosched() }
 
-// SetShortSlice does nothing, and neither does the function it returns, which
-// reports true.
-func SetShortSlice() (undo func() bool) { return func() bool { return true } }
+// A Slice would set the length of the scheduler slices of a thread.
+type Slice struct{}
+
+// OpenSlice returns a Slice that does nothing.
+func OpenSlice() *Slice { return nil }
+
+// SetShort does nothing.
+func (*Slice) SetShort(bool) {}
+
+// Restore reports true: nothing was changed.
+func (*Slice) Restore() bool { return true }
+
+// MoveThread does nothing and reports false.
+func MoveThread() bool { return false }
