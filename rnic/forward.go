@@ -20,11 +20,11 @@ func (s *shard) decapsulatePacket(d *link.Datagram) bool {
 
 // forwardPacket sends packet i of a datagram, which is not encapsulated, to the devices at the
 // address to which it belongs. It reports whether this device has no use for the packet: the
-// kernel has merged packets, and has selected this device by the first one. Token and lock are
-// held.
+// kernel has merged packets, and has selected this device by the first one. Without GRO it has
+// divided them again, so that each is the first of a datagram. Token and lock are held.
 func (s *shard) forwardPacket(d *link.Datagram, i int) bool {
 	raw := d.Packet(i)
-	if i > 0 && !broker.IsForSlot(raw, s.dev.member.Slot()) {
+	if slot := s.dev.member.Slot(); i > 0 && !broker.IsForSlot(raw, slot) || broker.IsMisdirected(raw, slot) {
 		s.sendEncapsulated(d, i, broker.SlotOfPacket)
 		return true
 	}

@@ -77,6 +77,11 @@ func IsForSlot(pkt []byte, slot int) bool {
 	return own != 0 && int(own>>idShift) == slot
 }
 
+// IsMisdirected reports whether a packet is to a queue pair of another slot, other than QP 1.
+func IsMisdirected(pkt []byte, slot int) bool {
+	return len(pkt) >= wire.BTHLen && !isGSI(pkt) && !IsForSlot(pkt, slot)
+}
+
 // IsWithdrawal reports whether a packet is a REJ without an ID of ours: the peer withdraws a
 // request before it has got our ID. The slot that has the request is unknown, so that all slots
 // with a connection manager must get it.
