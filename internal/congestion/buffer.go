@@ -8,61 +8,62 @@ import (
 
 // Parameters of a flow beside flows that fill the buffer.
 const (
-	fullRounds    = 10                               // samples far above the target in a row that show such a flow
-	fullShare     = 1.5                              // of the target
-	fullDecrease  = 0.5                              // share of the window that must have been given up in vain meanwhile
-	fillTime      = 10_000 * reliability.Millisecond // after which the delay is given another chance
-	segment       = 1448.0                           // bytes of TCP's usual segment, for equal increases
-	cubicScale    = 0.4                              // C of RFC 9438, segments/s^3
-	cubicDecrease = 0.7                              // beta of RFC 9438
+	fullShare     = 1.4                             // of the target: a sample above it is far above
+	fullScore     = 40                              // far samples more than samples below the target that show such a flow
+	fillTime      = 8_000 * reliability.Millisecond // after which the delay is given another chance
+	emptyRounds   = 32                              // samples near the base in a row after which the delay decides again
+	segment       = 1448.0                          // bytes of TCP's usual segment, for equal increases
+	cubicScale    = 0.4                             // C of RFC 9438, segments/s^3
+	cubicDecrease = 0.7                             // beta of RFC 9438
+	fillDecrease  = 0.6                             // of a flow here: bursts of TCP lose more than paced packets
 	renoIncrease  = 3 * (1 - cubicDecrease) / (1 + cubicDecrease)
 )
 
-// A bufferFill detects flows that fill the buffer of the bottleneck, as those of TCP CUBIC do: the
-// queue does not become shorter although this flow has given way. Then it competes as CUBIC does
-// (RFC 9438), and only losses reduce the window. When the queue is short again, or after fillTime,
-// the delay decides again.
+// A bufferFill detects flows that fill the buffer of the bottleneck, as those of TCP CUBIC do: round
+// trips are far above the target although this flow has given way. Then it competes as CUBIC does
+// (RFC 9438), and only losses reduce the window. When the queue stays short, or after fillTime, the
+// delay decides again. Flows of one device return at the same time, so that they do not take one
+// another for such flows.
 type bufferFill struct {
 	competing bool
 	since     reliability.Time
+	score     int // of far samples
+	empty     int // samples near the base in a row
 
-	highRounds int     // samples above the target in a row
-	before     float64 // window before them
-
-	peak  float64          // window at the last loss
-	epoch reliability.Time // of that loss; 0: none yet, the window doubles
-	reno  float64          // window of Reno since then
+	window float64          // when the flow last competed
+	peak   float64          // window at the last loss
+	epoch  reliability.Time // of that loss; 0: none yet, the window doubles
+	reno   float64          // window of Reno since then
 }
 
 // takeSample follows a sample of d.
 func (b *bufferFill) takeSample(now reliability.Time, d *delayRule, target int64) {
-	if float64(d.low) <= fullShare*float64(target) {
-		b.highRounds, b.before = 0, d.window
-		if b.competing && d.low < (target+d.base.value())/2 {
-			b.stop()
-		}
-		return
-	}
 	if b.competing {
-		if now-b.since > fillTime {
-			b.stop()
+		if b.empty++; d.low > (target+d.base.value())/2 {
+			b.empty = 0
+		}
+		if b.empty > emptyRounds || now/fillTime != b.since/fillTime {
+			*b = bufferFill{window: d.window, score: fullScore / 2}
+			d.startDraining(d.window / 4)
 		}
 		return
 	}
-	if b.highRounds++; b.highRounds < fullRounds || d.window > (1-fullDecrease)*b.before {
-		return
+	switch {
+	case float64(d.low) > fullShare*float64(target):
+		b.score++
+	case d.low < target:
+		b.score = max(b.score-1, 0)
 	}
-	*b = bufferFill{competing: true, since: now, before: b.before}
-	d.window = max(d.window, b.before)
+	if b.score >= fullScore {
+		*b = bufferFill{competing: true, since: now}
+		d.window = max(d.window, b.window)
+	}
 }
 
-// stop lets the delay decide.
-func (b *bufferFill) stop() { *b = bufferFill{} }
-
 // onLoss starts an epoch of CUBIC.
-func (b *bufferFill) onLoss(now reliability.Time, d *delayRule) {
+func (b *bufferFill) onLoss(now reliability.Time, d *delayRule, share float64) {
 	if b.competing {
-		b.peak, b.epoch, b.reno = d.window, now, cubicDecrease*d.window
+		b.peak, b.epoch, b.reno = d.window, now, share*d.window
 	}
 }
 
@@ -71,10 +72,11 @@ func (b *bufferFill) growth(now reliability.Time, d *delayRule, acked float64) f
 	if b.epoch == 0 {
 		return acked
 	}
-	b.reno += renoIncrease * segment * acked / d.window
+	mss := max(segment, d.packet)
+	b.reno += renoIncrease * mss * acked / d.window
 	t := float64(now-b.epoch+reliability.Time(d.rtt)) / 1e9
-	k := math.Cbrt(b.peak / segment * (1 - cubicDecrease) / cubicScale)
-	cubic := segment*(cubicScale*math.Pow(t-k, 3)) + b.peak
+	k := math.Cbrt(b.peak / mss * (1 - cubicDecrease) / cubicScale)
+	cubic := mss*cubicScale*math.Pow(t-k, 3) + b.peak
 	want := min(max(cubic, b.reno), 1.5*d.window)
 	return max(0, want-d.window) * min(1, acked/d.window)
 }

@@ -17,11 +17,13 @@ const (
 	scaleRange     = 2000 * reliability.Microsecond // fs_range: added to the target of small windows
 	scaleMin       = 0.1                            // fs_min_cwnd, packets
 	scaleMax       = 100                            // fs_max_cwnd, packets
-	minWindow      = 1.0 / 16                       // packets, Swift 0.001: no sample, forged or not, stops a flow
+	minWindow      = 1.0 / 16                       // packets; Swift: 0.001
+	minDelayRate   = 4e6 / 8                        // bytes a second: on a busy host late processes look like a queue
 	initialBytes   = 4352                           // initial window, at least a packet
 	lossDecrease   = 0.7                            // of the window that is left after a loss, as in RFC 9438
 	quietShare     = 4                              // a queue below this part of queueTarget is none: there losses are no congestion
 	lossTolerance  = 0.1                            // share of packets that may be lost without a queue
+	slowPackets    = 4                              // packets of a window below which a flow is one of many: it grows by less than a packet
 	growthRounds   = 4                              // round trips with a short queue after which the window grows by an eighth each
 	drainWindow    = 0.5                            // packets in flight while a flow lets the queue drain
 	drainShare     = 1.0 / 8                        // of the window then at most
@@ -29,6 +31,7 @@ const (
 	probeInterval  = 200 * reliability.Millisecond  // after which a flow that has not seen the base again lets the queue drain
 	baseTolerance  = 16                             // a sample above the base by at most this part sees it
 	baseMemory     = 10_000 * reliability.Millisecond
+	filterSamples  = 2    // the smallest of them counts: a process may be late
 	steadySamples  = 2    // before a flow with a round trip above minTarget, perhaps due to a queue, begins slow start
 	sampledPackets = 1024 // memory of the share of lost packets
 )
@@ -48,11 +51,11 @@ type delayRule struct {
 	window    float64
 	slowStart bool
 	base      baseRTT
-	rtt       int64 // smoothed
-	samples   int   // number of samples, at most steadySamples
-	recent    int64 // sample before
-	low       int64 // the smaller one of the last two samples
-	lowRounds int   // samples in a row with a short queue
+	rtt       int64                    // smoothed
+	samples   int                      // number of samples, at most steadySamples
+	recent    [filterSamples - 1]int64 // samples before, the last one first
+	low       int64                    // the smallest one of the last filterSamples
+	lowRounds int                      // samples in a row with a short queue
 	reducedAt reliability.Time
 
 	draining int              // samples left until the window returns to resume
@@ -112,7 +115,7 @@ func (d *delayRule) onAck(now reliability.Time, a Ack) {
 	case d.lowRounds > growthRounds:
 		d.window += max(bytes/8, d.packet*bytes/d.window)
 	default:
-		d.window += d.packet * min(bytes/d.window, 1)
+		d.window += min(max(d.window/slowPackets, d.packet/slowPackets), d.packet) * min(bytes/d.window, 1)
 	}
 	d.window = min(d.window, d.limit)
 }
@@ -123,10 +126,14 @@ func (d *delayRule) takeSample(now reliability.Time, rtt int64) {
 	d.rtt = smooth(d.rtt, rtt)
 	d.samples = min(d.samples+1, steadySamples)
 	d.low = rtt
-	if d.recent > 0 {
-		d.low = min(rtt, d.recent)
+	for _, r := range d.recent {
+		if r > 0 {
+			d.low = min(d.low, r)
+		}
 	}
-	d.recent = rtt
+	last := d.recent[0]
+	copy(d.recent[1:], d.recent[:])
+	d.recent[0] = rtt
 	if base := d.base.value(); rtt <= base+base/baseTolerance {
 		d.baseSeen = now
 	}
@@ -149,9 +156,9 @@ func (d *delayRule) takeSample(now reliability.Time, rtt int64) {
 	switch {
 	case now-d.baseSeen > probeInterval && d.window > d.packet:
 		d.startDraining(d.window)
-	case d.slowStart && rtt > d.baseTarget():
+	case d.slowStart && min(rtt, last) > d.baseTarget():
 		d.slowStart = false
-		d.startDraining(d.window / 2 * min(1, float64(target)/float64(rtt)))
+		d.startDraining(d.window / 2 * min(1, float64(target)/float64(min(rtt, last))))
 	case d.low <= target:
 	case d.mayReduce(now):
 		share := decreaseGain * float64(d.low-target) / float64(d.low)
@@ -159,10 +166,16 @@ func (d *delayRule) takeSample(now reliability.Time, rtt int64) {
 	}
 }
 
+// floor returns the least window in bytes.
+func (d *delayRule) floor() float64 {
+	return min(max(d.packet*minWindow, minDelayRate*float64(d.rtt)/1e9), d.packet)
+}
+
 // startDraining lets the queue drain for drainSamples.
 func (d *delayRule) startDraining(resume float64) {
-	d.resume, d.draining = max(resume, d.packet*minWindow), drainSamples
-	d.window = max(min(d.window*drainShare, d.packet*drainWindow), d.packet*minWindow)
+	d.resume, d.draining = max(resume, d.floor()), drainSamples
+	clear(d.recent[:])
+	d.window = max(min(d.window*drainShare, d.packet*drainWindow), d.floor())
 }
 
 // mayReduce reports whether a round trip has passed since the last decrease.
@@ -174,7 +187,7 @@ func (d *delayRule) mayReduce(now reliability.Time) bool {
 func (d *delayRule) reduce(now reliability.Time, share float64) {
 	d.reducedAt = now
 	d.lowRounds = 0
-	d.window = max(d.window*share, d.packet*minWindow)
+	d.window = max(d.window*share, d.floor())
 }
 
 // onMark implements rule: notifications end slow start, and the other rule reduces the rate.
@@ -193,15 +206,19 @@ func (d *delayRule) onLoss(now reliability.Time) (reduced bool) {
 		return false
 	}
 	d.slowStart = false
-	d.buffer.onLoss(now, d)
-	d.reduce(now, lossDecrease)
+	share := lossDecrease
+	if d.buffer.competing {
+		share = fillDecrease
+	}
+	d.buffer.onLoss(now, d, share)
+	d.reduce(now, share)
 	return true
 }
 
 // onTimeout implements rule.
 func (d *delayRule) onTimeout(now reliability.Time) {
 	d.slowStart, d.draining = false, 0
-	d.buffer.onLoss(now, d)
+	d.buffer.onLoss(now, d, fillDecrease)
 	d.reducedAt, d.lowRounds = now, 0
 	d.window = min(d.window, d.packet)
 }

@@ -10,8 +10,8 @@ const (
 	// maxBurst bounds a burst in bytes: a GSO batch stays whole.
 	maxBurst = 64 << 10
 	// maxLateness is the time in nanoseconds for which a flow whose timer is late, or that had
-	// nothing to send, may catch up.
-	maxLateness = burstTime
+	// nothing to send, may catch up: a time slice of a busy host. The window bounds the burst.
+	maxLateness = 4 * reliability.Millisecond
 )
 
 // A pacer separates bursts so that they have a rate. It is a virtual clock: each packet moves the
