@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/softrnic/softrnic/internal/sched"
 	"github.com/softrnic/softrnic/internal/vtime"
 )
 
@@ -35,7 +34,7 @@ const yieldAfter = 64
 // yieldPoller yields to other threads and records whether any ran: then the peer may
 // be one of them, and pollers yield after each empty read until none runs.
 func (s *shard) yieldPoller(shared bool) {
-	if ran := sched.PeerMayHaveRun(s.leaderSpinner.TimedYield()); ran != shared {
+	if ran := s.leaderSpinner.PeerMayHaveRun(s.leaderSpinner.TimedYield()); ran != shared {
 		s.pollersShare.Store(ran)
 	}
 }

@@ -12,15 +12,39 @@ const aloneTime = 4 * time.Microsecond
 const minSharedYield = 2 * time.Microsecond
 
 // minHogYield is the minimum duration of a yield to a compute-bound thread.
-// Yielding to many ranks in turn takes some hundred microseconds.
+// Yielding to some ranks in turn takes some hundred microseconds.
 const minHogYield = 2 * time.Millisecond
+
+// minHogSlice is the minimum time of each thread that has run in a yield to a compute-bound one.
+// Many ranks that wait for one another run for a tenth of it each, but all of them together for as
+// long as a compute-bound thread.
+const minHogSlice = time.Millisecond
 
 // AnotherRan reports whether another thread has run in a yield of this duration.
 func AnotherRan(yield time.Duration) bool { return yield > minSharedYield }
 
-// PeerMayHaveRun reports whether another thread has run that does not compute: the peer may
-// share this processor.
-func PeerMayHaveRun(yield time.Duration) bool { return AnotherRan(yield) && yield < minHogYield }
+// PeerMayHaveRun reports whether another thread has run, in a yield of this duration, that does not
+// compute: the peer may share this processor.
+func (s *Spinner) PeerMayHaveRun(yield time.Duration) bool {
+	return AnotherRan(yield) && !s.hogged(yield)
+}
+
+// hogged reports whether a compute-bound thread has run in a yield of this duration.
+func (s *Spinner) hogged(yield time.Duration) bool {
+	switch {
+	case yield < minHogYield:
+		return false
+	case s.YieldFunc != nil: // the number of runnable threads is not that of the simulation
+		return true
+	}
+	return isHogSlice(yield, runnablePerProcessor())
+}
+
+// isHogSlice reports whether a yield was to a compute-bound thread, with a number of runnable threads
+// for each processor, of which one has yielded.
+func isHogSlice(yield time.Duration, runnable int) bool {
+	return yield/time.Duration(max(1, runnable-1)) >= minHogSlice
+}
 
 // A waiter that shares its processor yields up to maxSharedYields times, for up to
 // maxSharedSpin, before it sleeps: among processes that wait for one another, a
@@ -114,8 +138,8 @@ func (p *Spin) YieldIfShared(found, others bool) {
 	}
 	p.yields++
 	took := p.s.TimedYield()
-	p.s.Shared = PeerMayHaveRun(took)
-	if took >= minHogYield {
+	p.s.Shared = p.s.PeerMayHaveRun(took)
+	if AnotherRan(took) && !p.s.Shared {
 		p.s.RecordHog()
 		p.budget, p.spun = 0, false
 	}

@@ -83,3 +83,18 @@ func TestSpinnerWoken(t *testing.T) {
 	require.Zero(t, s.RecordShortSleep())
 	require.Equal(t, 4, s.countSkipped())
 }
+
+// TestHogSlice checks that a long yield was to a thread that computes, unless so many threads are
+// runnable that each has run for a short time.
+func TestHogSlice(t *testing.T) {
+	for runnable, want := range map[int]bool{0: true, 1: true, 2: true, 4: true, 5: false, 16: false} {
+		require.Equal(t, want, isHogSlice(3*time.Millisecond, runnable), runnable)
+	}
+	var s Spinner
+	require.False(t, s.hogged(minHogYield-1))
+	require.False(t, s.PeerMayHaveRun(minSharedYield))
+	require.True(t, s.PeerMayHaveRun(minHogYield-1))
+	s.YieldFunc = func() {}
+	require.True(t, s.hogged(minHogYield))
+	require.False(t, s.PeerMayHaveRun(minHogYield))
+}
