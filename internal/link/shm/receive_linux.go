@@ -53,7 +53,13 @@ type incoming struct {
 // ReadBatch implements link.Conn.
 func (c *conn) ReadBatch(r *link.Datagrams) (int, error) {
 	c.readMu.Lock()
-	defer c.readMu.Unlock()
+	n, err := c.readBatch(r)
+	c.readMu.Unlock()
+	return n, err
+}
+
+// readBatch is ReadBatch with the lock held.
+func (c *conn) readBatch(r *link.Datagrams) (int, error) {
 	if len(c.active) == 0 && len(c.idle) == 0 && len(c.joining) == 0 || c.closed.Load() {
 		return c.Conn.ReadBatch(r)
 	}
@@ -105,9 +111,8 @@ func (c *conn) readRings(r *link.Datagrams) {
 	if len(c.idle) > 0 {
 		c.lookAtIdle(idleLooks)
 	}
-	if len(c.active) == 1 {
-		for in, looks := c.active[0], 1; looks < looksPerRead && in.ring.isEmpty(); looks++ {
-		}
+	if len(c.active) == 1 && c.active[0].staysEmpty() {
+		return
 	}
 	for i := range c.active {
 		if i += c.first; i >= len(c.active) {
@@ -132,6 +137,18 @@ func (c *conn) readRings(r *link.Datagrams) {
 	if c.leaving {
 		c.removeLeaving()
 	}
+}
+
+// staysEmpty reports whether looksPerRead looks at a ring find nothing, and its peer lives.
+func (in *incoming) staysEmpty() bool {
+	in.ring.releaseRecords()
+	word := in.ring.wordAt(in.ring.next)
+	for range looksPerRead {
+		if word.Load() != 0 {
+			return false
+		}
+	}
+	return !in.peer.gone.Load()
 }
 
 // removeLeaving removes from the active rings those in c.closing, and those that have become idle.
@@ -200,12 +217,12 @@ func (in *incoming) readRing(r *link.Datagrams, received *traffic) bool {
 		if w == 0 {
 			return !gone
 		}
+		racesync.Acquire()
 		room -= len(data)
 		d := link.Datagram{Src: in.src, TOS: w.trafficClass(), Buf: data, Seg: w.segmentSize(), Unsealed: w&wordSealed == 0, Unstable: true}
 		r.Add(d)
 		received.add(d.Count(), len(data))
 	}
-	racesync.Acquire()
 	return true
 }
 

@@ -54,7 +54,13 @@ type outgoing struct {
 // WriteBatch implements link.Conn.
 func (c *conn) WriteBatch(b *link.Batch) error {
 	c.writeMu.Lock()
-	defer c.writeMu.Unlock()
+	err := c.writeBatch(b)
+	c.writeMu.Unlock()
+	return err
+}
+
+// writeBatch is WriteBatch with the lock held.
+func (c *conn) writeBatch(b *link.Batch) error {
 	if c.closed.Load() {
 		return c.Conn.WriteBatch(b)
 	}
