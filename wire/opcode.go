@@ -62,6 +62,10 @@ const (
 	UDXCmpSwap      Opcode = 0xD3
 	UDXFetchAdd     Opcode = 0xD4
 
+	// Selective acknowledgement of RC, between softrnics that have agreed on it:
+	// see docs/reliability.md.
+	RCSelectiveAck Opcode = 0xF1
+
 	// NoOpcode is an invalid code, which Compose returns for undefined combinations.
 	NoOpcode Opcode = 0xFF
 )
@@ -106,12 +110,13 @@ const (
 	OpCNP
 	OpFlush
 	OpAtomicWrite
+	OpSelectiveAck
 	numOperations
 )
 
 var operationNames = [numOperations]string{
 	"SEND", "WRITE", "READ_REQUEST", "READ_RESPONSE", "ACKNOWLEDGE", "ATOMIC_ACKNOWLEDGE",
-	"COMPARE_SWAP", "FETCH_ADD", "CNP", "FLUSH", "ATOMIC_WRITE",
+	"COMPARE_SWAP", "FETCH_ADD", "CNP", "FLUSH", "ATOMIC_WRITE", "SELECTIVE_ACKNOWLEDGE",
 }
 
 // String returns the name of the operation, such as "READ_REQUEST".

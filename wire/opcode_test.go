@@ -58,6 +58,7 @@ func spec(t *testing.T) map[wire.Opcode]specOpcode {
 		0xD2: {"UDX_ATOMIC_ACKNOWLEDGE", "DETH,AETH,AtomicAckETH", "-", false},
 		0xD3: {"UDX_COMPARE_SWAP", "DETH,AtomicETH", "-", false},
 		0xD4: {"UDX_FETCH_ADD", "DETH,AtomicETH", "-", false},
+		0xF1: {"RC_SELECTIVE_ACKNOWLEDGE", "AETH", "O", false}, // softrnic's own, too: docs/reliability.md
 	}
 	for line := range strings.Lines(strings.TrimSpace(specOpcodes)) {
 		f := strings.Fields(line)
@@ -105,7 +106,7 @@ func headersOf(i *wire.Info) string {
 
 func TestOpcodeTable(t *testing.T) {
 	want := spec(t)
-	require.Len(t, want, 25+12+2+1+7)
+	require.Len(t, want, 25+12+2+1+7+1)
 	payloads := map[string][2]int{"-": {0, 0}, "P": {256, 256}, "L": {1, 256}, "O": {0, 256}, "8": {8, 8}}
 	for code := range 256 {
 		o := wire.Opcode(code)

@@ -112,6 +112,8 @@ var opcodes = func() (t [256]Info) {
 		{UDXCmpSwap, "UDX_COMPARE_SWAP", ClassUDX, OpCmpSwap, only, deth | atomicETH, payloadNone, false},
 		{UDXFetchAdd, "UDX_FETCH_ADD", ClassUDX, OpFetchAdd, only, deth | atomicETH, payloadNone, false},
 
+		{RCSelectiveAck, "RC_SELECTIVE_ACKNOWLEDGE", ClassRC, OpSelectiveAck, only, aeth, payloadAny, false},
+
 		{CNP, "CNP", ClassCNP, OpCNP, only, reserved16, payloadNone, false},
 	} {
 		i := &t[r.code]
