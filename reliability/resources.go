@@ -35,7 +35,33 @@ type Resources struct {
 	next    uint8 // slot of the next resource
 	used    uint8
 	pending uint8 // number of used slots with a pending response
+
+	replays     []Resource // parts of responses to be sent again, oldest first
+	firstReplay int        // index of the oldest one
 }
+
+// maxReplays is the maximum number of parts of responses that are queued to be
+// sent again.
+const maxReplays = 256
+
+// ScheduleReplay queues the PSNs from to to of the response of e to be sent
+// again, before all pending responses, whether or not e itself is pending. It
+// reports false if too many are queued.
+func (r *Resources) ScheduleReplay(e *Resource, from, to wire.PSN) bool {
+	if len(r.replays)-r.firstReplay == maxReplays {
+		return false
+	}
+	if r.firstReplay == maxReplays {
+		r.replays, r.firstReplay = r.replays[:copy(r.replays, r.replays[r.firstReplay:])], 0
+	}
+	part := *e
+	part.From, part.Next, part.To, part.pending, part.replay = from, from, to, true, true
+	r.replays = append(r.replays, part)
+	return true
+}
+
+// hasReplay reports whether a part of a response is queued to be sent again.
+func (r *Resources) hasReplay() bool { return r.firstReplay < len(r.replays) }
 
 // Reset discards all resources and sets the limit (max_dest_rd_atomic, at most
 // 128).
@@ -128,6 +154,13 @@ func (r *Resources) OnPacketSent(e *Resource) bool {
 
 // CancelResponse cancels the pending response of e.
 func (r *Resources) CancelResponse(e *Resource) {
+	if r.hasReplay() && e == &r.replays[r.firstReplay] {
+		e.pending = false
+		if r.firstReplay++; !r.hasReplay() {
+			r.replays, r.firstReplay = r.replays[:0], 0
+		}
+		return
+	}
 	if e.pending {
 		e.pending = false
 		r.pending--
@@ -136,7 +169,7 @@ func (r *Resources) CancelResponse(e *Resource) {
 
 // CancelAll cancels all pending responses.
 func (r *Resources) CancelAll() {
-	for r.pending > 0 {
+	for r.pending > 0 || r.hasReplay() {
 		r.CancelResponse(r.NextPending())
 	}
 }
@@ -154,6 +187,9 @@ func (r *Resources) FindByPSN(psn wire.PSN) *Resource {
 
 // NextPending returns the oldest resource with a pending response, or nil.
 func (r *Resources) NextPending() *Resource {
+	if r.hasReplay() {
+		return &r.replays[r.firstReplay]
+	}
 	if r.pending == 0 {
 		return nil
 	}

@@ -16,6 +16,7 @@ type Retry struct {
 
 	probes         bool // probe before the timeout; only to peers that support it
 	probesSent     uint8
+	early          bool // probe early, see SetEarlyProbes
 	ackUnrequested bool // no packet in flight requests an acknowledgement, so it may be delayed
 	lastProgress   Time // last progress, or time of the first packet in flight; 0 when idle
 	probeAt        Time
@@ -83,11 +84,19 @@ func (r *Retry) OnProgress(now Time, outstanding, ackRequested bool, rtt *RTT) {
 // must be well below it.
 const DelayedAckProbe = 12 * Millisecond
 
+// SetEarlyProbes makes probes leave after a fraction of their usual minimum time.
+// With selective retransmission a probe that was not necessary costs one packet
+// only, and soon after a loss another one is likely.
+func (r *Retry) SetEarlyProbes(early bool) { r.early = early }
+
 func (r *Retry) armProbe(now Time, rtt *RTT) {
 	r.probeAt = 0
 	after := rtt.ProbeTimeout()
-	if r.ackUnrequested {
+	switch {
+	case r.ackUnrequested:
 		after = max(after, DelayedAckProbe)
+	case r.early:
+		after = rtt.probeTimeout(earlyProbeTimeout)
 	}
 	if after <<= r.probesSent; r.probes && after < r.timeout {
 		r.probeAt = now + Time(after)

@@ -362,3 +362,17 @@ func TestLateTimeoutsSpendNoRetry(t *testing.T) {
 		})
 	}
 }
+
+// TestEarlyProbes checks that probes leave earlier after a loss, but for delayed acknowledgements.
+func TestEarlyProbes(t *testing.T) {
+	var r Retry
+	rtt := &RTT{smoothed: 20 * Microsecond, variation: 5 * Microsecond}
+	r.Configure(100*Millisecond, 7, 7, true)
+	r.OnSent(1, true, rtt)
+	require.EqualValues(t, 1+minProbeTimeout, r.Deadline())
+	r.SetEarlyProbes(true)
+	r.OnProgress(1, true, true, rtt)
+	require.EqualValues(t, 1+earlyProbeTimeout, r.Deadline())
+	r.OnProgress(1, true, false, rtt)
+	require.EqualValues(t, 1+DelayedAckProbe, r.Deadline())
+}

@@ -10,6 +10,7 @@ type RTT struct {
 	psn                 wire.PSN
 	sent                Time  // 0: no packet is timed
 	sample              int64 // last sample in nanoseconds, 0 if TakeSample has returned it
+	latest              int64 // the same, also afterwards
 }
 
 // OnSent starts timing the packet with this PSN, unless another packet is being
@@ -28,19 +29,30 @@ func (r *RTT) OnAck(now Time) {
 	if r.sent == 0 {
 		return
 	}
-	sample := int64(now - r.sent)
+	r.latest = int64(now - r.sent)
 	r.sent = 0
-	r.sample = max(sample, 1)
+	r.Sample(r.latest)
+}
+
+// Latest returns the last round-trip time that was timed in nanoseconds, or 0.
+func (r *RTT) Latest() int64 { return r.latest }
+
+// Sample takes a sample of d nanoseconds.
+func (r *RTT) Sample(d int64) {
+	r.sample = max(d, 1)
 	if r.smoothed == 0 {
-		r.smoothed, r.variation = sample, sample/2
+		r.smoothed, r.variation = d, d/2
 		return
 	}
-	d := sample - r.smoothed
+	r.variation += (abs(d-r.smoothed) - r.variation) / 4
+	r.smoothed += (d - r.smoothed) / 8
+}
+
+func abs(d int64) int64 {
 	if d < 0 {
-		d = -d
+		return -d
 	}
-	r.variation += (d - r.variation) / 4
-	r.smoothed += (sample - r.smoothed) / 8
+	return d
 }
 
 // StopTiming discards the timed packet, because it is being retransmitted.
@@ -61,14 +73,17 @@ func (r *RTT) TakeSample() int64 {
 // ProbeTimeout returns the time in nanoseconds after which an unacknowledged
 // packet is probed: twice the estimate plus four variations, and at least
 // minProbeTimeout, so that a peer whose process is not scheduled is not probed.
-func (r *RTT) ProbeTimeout() int64 {
+func (r *RTT) ProbeTimeout() int64 { return r.probeTimeout(minProbeTimeout) }
+
+func (r *RTT) probeTimeout(least int64) int64 {
 	if r.smoothed == 0 {
 		return initialProbeTimeout
 	}
-	return max(2*r.smoothed+4*r.variation, minProbeTimeout)
+	return max(2*r.smoothed+4*r.variation, least)
 }
 
 const (
 	initialProbeTimeout = 10 * Millisecond // before the first sample
 	minProbeTimeout     = 2 * Millisecond
+	earlyProbeTimeout   = 200 * Microsecond // after a loss, with selective retransmission
 )

@@ -1,0 +1,263 @@
+package reliability
+
+import "github.com/softrnic/softrnic/wire"
+
+// A Scoreboard tracks which of the packets in flight have arrived at the peer,
+// and detects lost ones by the order of transmissions (RACK, RFC 8985): a packet
+// is lost if one that was sent later has arrived and the time for reordering has
+// passed, or, before reordering was observed, if three later ones have arrived.
+// This applies to retransmissions, too. A requester has one Scoreboard for its
+// requests and one for the responses to READs and atomics, with the same PSNs.
+type Scoreboard struct {
+	una    wire.PSN // all packets before it are acknowledged
+	done   psnSet   // arrived
+	lost   psnSet   // must be sent again
+	resent psnSet   // the last transmission is in resends
+	log    *SendLog
+	order  *Reordering
+
+	resends []resend // in the order of sending
+	oldest  int      // index of the first one in use
+	judged  wire.PSN // first transmissions before it have arrived or were lost
+
+	newest   arrival  // the last transmission that has arrived, of those in the order of sending
+	ahead    arrival  // the last of those that overtake others, see ResetResponses
+	overtake bool     // retransmissions overtake first transmissions
+	prior    arrival  // newest before the arrivals of the time latest, which have no order
+	latest   Time     // time of the last arrival
+	highest  wire.PSN // one past the highest PSN that has arrived
+	due      Time     // when Detect must be called again, or 0
+	found    []wire.PSN
+}
+
+// An arrival is a transmission that has arrived.
+type arrival struct {
+	serial uint64
+	psn    wire.PSN
+	at     Time  // when it was sent; 0: none
+	rtt    int64 // its round trip
+}
+
+// isAfter reports whether a was sent after a transmission of p.
+func (a *arrival) isAfter(serial uint64, p wire.PSN) bool {
+	return a.at != 0 && (serial < a.serial || serial == a.serial && p.Less(a.psn))
+}
+
+// A resend is a retransmission.
+type resend struct {
+	psn    wire.PSN
+	at     Time
+	serial uint64
+	probe  bool
+}
+
+// Reset starts with una as the next PSN to send.
+func (b *Scoreboard) Reset(una wire.PSN, log *SendLog, order *Reordering) {
+	*b = Scoreboard{una: una, judged: una, highest: una, log: log, order: order}
+}
+
+// ResetResponses is like Reset for the responses to READs and atomics. A responder
+// sends those that were requested again before the ones in its queue, so that they
+// say nothing about these.
+func (b *Scoreboard) ResetResponses(una wire.PSN, log *SendLog, order *Reordering) {
+	b.Reset(una, log, order)
+	b.overtake = true
+}
+
+// Active reports whether packets have arrived out of order, were lost or were
+// retransmitted. While it is not, only Advance must be called.
+func (b *Scoreboard) Active() bool {
+	return b.done.n+b.lost.n+b.resent.n > 0
+}
+
+// HasArrived reports whether p has arrived.
+func (b *Scoreboard) HasArrived(p wire.PSN) bool { return p.Less(b.una) || b.done.has(p) }
+
+// IsLost reports whether p must be sent again.
+func (b *Scoreboard) IsLost(p wire.PSN) bool { return b.lost.has(p) }
+
+// Counts returns the number of packets that have arrived ahead of others, and of
+// packets that must be sent again.
+func (b *Scoreboard) Counts() (arrived, lost int) { return b.done.n, b.lost.n }
+
+// Advance records that all packets before una are acknowledged.
+func (b *Scoreboard) Advance(una wire.PSN) {
+	if b.Active() {
+		b.done.removeRange(b.una, una)
+		b.lost.removeRange(b.una, una)
+		b.resent.removeRange(b.una, una)
+		if b.resent.n == 0 {
+			b.resends, b.oldest = b.resends[:0], 0
+		}
+		if !b.Active() {
+			b.due = 0
+		}
+	}
+	b.una = una
+	if b.judged.Less(una) {
+		b.judged = una
+	}
+	if b.highest.Less(una) {
+		b.highest = una
+	}
+}
+
+// OnArrived records that p, which is in flight, has arrived, and reports whether
+// this is new. It may have been lost before.
+func (b *Scoreboard) OnArrived(now Time, p wire.PSN) bool {
+	if p.Less(b.una) || !b.done.add(b.una, p) {
+		return false
+	}
+	b.lost.remove(p)
+	if b.highest.LessEq(p) {
+		b.highest = p.Add(1)
+	}
+	if b.latest != now {
+		b.prior, b.latest = b.newest, now
+	}
+	at, serial := b.log.sentAt(p)
+	switch e, ok := b.popResend(p); {
+	case ok && int64(now-e.at) >= b.order.shortest:
+		if b.overtake && !e.probe {
+			if !b.ahead.isAfter(e.serial, p) {
+				b.ahead = arrival{e.serial, p, e.at, int64(now - e.at)}
+			}
+			return true
+		}
+		at, serial = e.at, e.serial
+	case at == 0:
+		return true
+	default: // the first transmission has arrived, perhaps after all
+		b.order.Sample(now, int64(now-at))
+		if b.prior.isAfter(serial, p) {
+			b.order.observe(now, max(0, int64(now-at)-b.prior.rtt))
+		}
+	}
+	if !b.newest.isAfter(serial, p) {
+		b.newest = arrival{serial, p, at, int64(now - at)}
+	}
+	return true
+}
+
+// popResend returns the last retransmission of p, which is not in flight any more,
+// and reports whether there is one.
+func (b *Scoreboard) popResend(p wire.PSN) (resend, bool) {
+	if !b.resent.remove(p) {
+		return resend{}, false
+	}
+	for i := len(b.resends) - 1; i >= b.oldest; i-- {
+		if b.resends[i].psn == p {
+			return b.resends[i], true
+		}
+	}
+	return resend{}, false
+}
+
+// NewestRTT returns the round trip of the last packet sent that has arrived, in
+// nanoseconds, or 0.
+func (b *Scoreboard) NewestRTT() int64 { return b.newest.rtt }
+
+// Detect returns the packets before top that are lost now and were not before.
+// The result is valid until the next call.
+func (b *Scoreboard) Detect(now Time, top wire.PSN) []wire.PSN {
+	b.found, b.due = b.found[:0], 0
+	// An arrival may be reported late, so what was observed is bounded by a round trip.
+	tolerance := min(b.order.tolerance(), max(b.newest.rtt, b.ahead.rtt))
+	wait := Time(b.newest.rtt + tolerance)
+	reordered := b.order.seen(now)
+	for ; b.newest.at != 0 && b.judged.Less(top); b.judged = b.judged.Add(1) {
+		p := b.judged
+		if b.done.has(p) || b.resent.has(p) || b.lost.has(p) {
+			continue
+		}
+		at, serial := b.log.sentAt(p)
+		if at == 0 || !b.newest.isAfter(serial, p) {
+			break
+		}
+		if now < at+wait && (reordered || b.highest.Sub(p) <= duplicateThreshold) {
+			b.due = at + wait
+			break
+		}
+		b.markLost(p)
+	}
+	for ; b.oldest < len(b.resends); b.oldest++ {
+		e := b.resends[b.oldest]
+		if !b.resent.has(e.psn) {
+			continue
+		}
+		due := e.at + wait
+		switch {
+		case b.ahead.isAfter(e.serial, e.psn):
+			due = e.at + Time(b.ahead.rtt+tolerance)
+		case !b.newest.isAfter(e.serial, e.psn):
+			due = 0
+		}
+		if due == 0 {
+			break
+		}
+		if now < due {
+			b.due = Earlier(b.due, due)
+			break
+		}
+		b.resent.remove(e.psn)
+		b.markLost(e.psn)
+	}
+	if b.oldest > 64 && b.oldest > len(b.resends)/2 {
+		b.resends, b.oldest = b.resends[:copy(b.resends, b.resends[b.oldest:])], 0
+	}
+	return b.found
+}
+
+func (b *Scoreboard) markLost(p wire.PSN) {
+	b.lost.add(b.una, p)
+	b.found = append(b.found, p)
+}
+
+// Deadline returns the time when Detect must be called again, or 0.
+func (b *Scoreboard) Deadline() Time {
+	if !b.Active() {
+		return 0
+	}
+	return b.due
+}
+
+// Lose records that p is lost, although it may have arrived, and reports whether
+// it had not been lost before.
+func (b *Scoreboard) Lose(p wire.PSN) bool {
+	if p.Less(b.una) {
+		return false
+	}
+	b.done.remove(p)
+	b.resent.remove(p)
+	return b.lost.add(b.una, p)
+}
+
+// Forget records that no packet before top is lost or in flight, and, unless
+// keepArrived is set, that none has arrived out of order. Lose then adds the
+// packets to be sent again.
+func (b *Scoreboard) Forget(top wire.PSN, keepArrived bool) {
+	if !keepArrived {
+		b.done.reset()
+	}
+	b.lost.reset()
+	b.resent.reset()
+	b.resends, b.oldest, b.due = b.resends[:0], 0, 0
+	b.judged = top
+}
+
+// NextLost returns the first lost packet from from to before end.
+func (b *Scoreboard) NextLost(from, end wire.PSN) (p wire.PSN, ok bool) {
+	return b.lost.next(from, end)
+}
+
+// Unlose records that p need not be sent again.
+func (b *Scoreboard) Unlose(p wire.PSN) { b.lost.remove(p) }
+
+// OnResent records that p was sent again, perhaps as a probe, which no other
+// packet in flight precedes.
+func (b *Scoreboard) OnResent(now Time, p wire.PSN, probe bool) {
+	b.lost.remove(p)
+	b.done.remove(p)
+	b.resent.add(b.una, p)
+	b.resends = append(b.resends, resend{p, now, b.log.nextSerial(), probe})
+}

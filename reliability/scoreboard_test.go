@@ -1,0 +1,152 @@
+package reliability
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// newScoreboard returns a scoreboard of which n packets were sent, one each microsecond.
+func newScoreboard(n int) (*Scoreboard, *SendLog, *Reordering) {
+	log, order, b := &SendLog{}, &Reordering{}, &Scoreboard{}
+	b.Reset(at(0), log, order)
+	for i := range n {
+		log.Record(at(0), at(i+1), Time((i+1)*Microsecond))
+	}
+	return b, log, order
+}
+
+// lost returns the positions of the packets that Detect finds.
+func lost(b *Scoreboard, now Time, top int) (found []int) {
+	for _, p := range b.Detect(now, at(top)) {
+		found = append(found, p.Sub(at(0)))
+	}
+	return found
+}
+
+// TestScoreboard checks that packets are lost when three later ones have arrived, or when the time
+// for reordering has passed, and that lost retransmissions are found as well.
+func TestScoreboard(t *testing.T) {
+	const rtt = 100 * Microsecond
+	b, _, _ := newScoreboard(10)
+	require.False(t, b.Active())
+	now := Time(rtt + 3*Microsecond)
+	require.True(t, b.OnArrived(now, at(2)))
+	require.False(t, b.OnArrived(now, at(2)))
+	require.Empty(t, lost(b, now, 10))
+	require.Equal(t, now+rtt/4-2*Microsecond, b.Deadline(), "a quarter of a round trip later than the packet that overtook it")
+	require.True(t, b.OnArrived(now+1, at(3)))
+	require.Equal(t, []int{0}, lost(b, now+1, 10), "three later ones")
+	require.True(t, b.OnArrived(now+2, at(4)))
+	require.Equal(t, []int{1}, lost(b, now+2, 10))
+	require.True(t, b.IsLost(at(1)))
+
+	b.OnResent(now+10, at(0), false)
+	b.OnResent(now+10, at(1), false)
+	p, ok := b.NextLost(at(0), at(10))
+	require.False(t, ok, "%v", p)
+	later := now + 10 + rtt
+	require.True(t, b.OnArrived(later, at(1)))
+	require.Empty(t, lost(b, later, 5))
+	require.Equal(t, []int{0}, lost(b, b.Deadline(), 5), "the second retransmission has arrived, the first is lost")
+	b.Advance(at(5))
+	require.False(t, b.Active())
+}
+
+// TestScoreboardToleratesReordering checks that an observed delay is not taken for a loss again.
+func TestScoreboardToleratesReordering(t *testing.T) {
+	const rtt = 100 * Microsecond
+	b, _, order := newScoreboard(40)
+	for i := 1; i < 20; i++ { // 0 is 60 us late
+		b.OnArrived(Time(rtt+i*Microsecond), at(i))
+	}
+	require.Equal(t, []int{0}, lost(b, rtt+20*Microsecond, 20))
+	require.True(t, b.OnArrived(rtt+60*Microsecond, at(0)), "it was not")
+	require.True(t, order.seen(rtt+60*Microsecond))
+	b.Advance(at(20))
+	for i := 21; i < 40; i++ {
+		b.OnArrived(Time(rtt+i*Microsecond), at(i))
+	}
+	require.Empty(t, lost(b, rtt+70*Microsecond, 40))
+	require.NotZero(t, b.Deadline())
+	require.False(t, order.seen(rtt+61*Microsecond+reorderMemory), "forgotten")
+}
+
+// TestReplaysOvertake checks that the arrival of a response that was requested again does not make
+// those lost that are in the responder's queue.
+func TestReplaysOvertake(t *testing.T) {
+	const rtt = 100 * Microsecond
+	log, order, b := &SendLog{}, &Reordering{}, &Scoreboard{}
+	b.ResetResponses(at(0), log, order)
+	log.Record(at(0), at(100), 1)
+	for i := 1; i < 10; i++ {
+		b.OnArrived(rtt, at(i))
+	}
+	require.Equal(t, []int{0}, lost(b, rtt, 100))
+	b.OnResent(rtt, at(0), false)
+	require.True(t, b.OnArrived(2*rtt, at(0)))
+	b.Advance(at(10))
+	require.Empty(t, lost(b, 3*rtt, 100), "10 and later are still in the queue")
+	b.OnResent(3*rtt, at(10), true)
+	require.True(t, b.OnArrived(4*rtt, at(10)))
+	require.Len(t, lost(b, 5*rtt, 100), 89, "the queue was empty when the probe was sent")
+}
+
+// TestArrivalsAgainstModel compares Arrivals with a map: a report has the recent arrivals, and
+// nothing else.
+func TestArrivalsAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var a Arrivals
+		var s wire.SelectiveAck
+		model, expected, duplicates := map[int]bool{}, 0, uint16(0)
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			if rapid.IntRange(0, 3).Draw(t, "step") > 0 {
+				p := expected + 1 + rapid.IntRange(0, 3000).Draw(t, "ahead")
+				require.Equal(t, !model[p], a.Add(at(expected), at(p)))
+				if model[p] {
+					duplicates++
+				}
+				model[p] = true
+			} else {
+				for expected++; model[expected]; expected++ {
+					require.True(t, a.Remove(at(expected)))
+					delete(model, expected)
+				}
+			}
+			require.Equal(t, len(model), a.Len())
+			a.Report(at(expected), &s)
+			require.Equal(t, duplicates, s.Duplicates)
+			require.LessOrEqual(t, len(s.Blocks), wire.MaxSackBlocks)
+			for _, b := range s.Blocks {
+				for i := range 64 {
+					if b.Arrived>>i&1 != 0 {
+						p := b.PSN.Add(i).Sub(at(0))
+						require.True(t, model[p] && p > expected, "%d", p)
+					}
+				}
+			}
+			if len(model) > 0 {
+				require.NotEmpty(t, s.Blocks)
+			}
+		}
+	})
+}
+
+// TestBandwidth checks the limits on a short and on a long path.
+func TestBandwidth(t *testing.T) {
+	var b Bandwidth
+	const rtt = Millisecond
+	require.Equal(t, 1000, b.Limit(1000, rtt, true, 1.25), "no estimate")
+	for i := range 10 {
+		b.OnArrived(Time((i+1)*rtt), 1_000_000, rtt)
+	}
+	require.Equal(t, 2_250_000, b.Limit(1_000_000, rtt, false, 1.25))
+	require.Equal(t, 1_250_000, b.Limit(1_000_000, rtt, true, 1.25))
+	require.Equal(t, 1_000_000, b.Limit(1_000_000, 40*Microsecond, false, 1.25), "a short path")
+	require.Equal(t, minRecoveryWindow, b.Limit(1_000_000, 40*Microsecond, true, 1.25))
+	b.OnCongestion()
+	require.Equal(t, 1000, b.Limit(1000, rtt, true, 1.25))
+}
