@@ -71,7 +71,8 @@ type Core struct {
 	requester
 	responder
 
-	rdma *rdma // RDMA over UD; nil if disabled
+	rdma *rdma      // RDMA over UD; nil if disabled
+	sel  *selective // RC: selective retransmission; nil if disabled
 
 	counters Counters
 	recorder flightRecorder
@@ -244,6 +245,7 @@ func (c *Core) resetAll() {
 	c.res.Reset(0)
 	c.msg = inboundMessage{wqe: RecvWQE{SGList: c.msg.wqe.SGList[:0]}}
 	c.cnpDue, c.cnpLast, c.zeroCredits, c.established = false, 0, false, false
+	c.sel = nil
 	c.recorder.addState(0, sReset)
 }
 
@@ -279,4 +281,7 @@ type Counters struct {
 	Unsignaled           uint64 // requests that succeeded without a completion
 	RateReductions       uint64 // reductions by congestion control
 	PacingStalls         uint64 // times that packets waited for the pacer
+	SentSacks            uint64 // selective acknowledgements sent
+	RcvdSacks            uint64 // selective acknowledgements received
+	KeptRequests         uint64 // request packets kept that arrived ahead of the expected one
 }

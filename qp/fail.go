@@ -99,6 +99,9 @@ func (c *Core) failResponse(now reliability.Time, p *wire.Packet, mismatch strin
 // flushAll completes all requests and receives with WR_FLUSH_ERR, in order.
 func (c *Core) flushAll(now reliability.Time) {
 	c.retry.Stop()
+	if c.sel != nil {
+		c.sel.dropKept()
+	}
 	c.ConfirmSent()
 	c.transport.flush()
 	for c.sq.head != c.sq.tail {

@@ -24,56 +24,52 @@ func (c *Core) checkFlush(f verbs.Flush) error {
 	return nil
 }
 
-// sendFlush builds a FLUSH request.
-func (t rc) sendFlush(now reliability.Time, out Out, w *sendWQE) outcome {
-	if t.rdOut >= uint32(t.attr.MaxRdAtomic) {
+// sendEmptyRead builds a FLUSH or ATOMIC WRITE request.
+func (t rc) sendEmptyRead(now reliability.Time, out Out, w *sendWQE) outcome {
+	if t.rdOut >= uint32(t.attr.MaxRdAtomic) || !t.spanAllows(1) {
 		return blocked
 	}
-	info := wire.RCFlush.Info()
-	b := out.Next(&t.path, info.HeaderLen+wire.ICRCLen)
-	if b == nil {
-		return full
+	info, o := t.putEmptyRead(now, out, w, t.next)
+	if o != sent {
+		return o
 	}
-	wire.FETH{Placement: uint8(w.flush.Placement), Selectivity: uint8(w.flush.Selectivity)}.Put(b[wire.BTHLen:])
-	wire.RETH{VA: w.remote, RKey: w.rkey, Length: w.flush.Length}.Put(b[wire.BTHLen+wire.FETHLen:])
-	t.finishRequest(now, b, w, info)
-	return sent
-}
-
-// sendAtomicWrite builds an ATOMIC WRITE request.
-func (t rc) sendAtomicWrite(now reliability.Time, out Out, w *sendWQE) outcome {
-	if t.rdOut >= uint32(t.attr.MaxRdAtomic) {
-		return blocked
-	}
-	if w.inline == 0 {
-		if m := t.checkList(t.sq.sglAt(t.cur), 0, w.length, false); !m.ok() {
-			return t.failSource(now, w, m)
-		}
-	}
-	info := wire.RCAtomicWrite.Info()
-	b := out.Next(&t.path, info.HeaderLen+int(w.length)+wire.ICRCLen)
-	if b == nil {
-		return full
-	}
-	if m := t.fillPayload(b[info.HeaderLen:info.HeaderLen+int(w.length)], w, nil, 0, w.length); !m.ok() {
-		out.Cancel()
-		return t.failSource(now, w, m)
-	}
-	wire.RETH{VA: w.remote, RKey: w.rkey, Length: w.length}.Put(b[wire.BTHLen:])
-	t.counters.SentBytes += uint64(w.length)
-	t.finishRequest(now, b, w, info)
-	return sent
-}
-
-// finishRequest writes the BTH of a request of one packet that is answered by a response, and accounts for it.
-func (t rc) finishRequest(now reliability.Time, b []byte, w *sendWQE, info *wire.Info) {
-	bth := wire.BTH{Opcode: info.Opcode, PKey: t.pkey, DestQPN: t.attr.DestQPN, PSN: t.next, AckReq: true}
-	bth.Put(b)
 	t.rdOut++
 	if !t.next.Less(t.top) {
 		t.credits.StartMessage(false)
 	}
 	t.onPacketSent(now, w, info.Opcode, 1, true)
+	return sent
+}
+
+// putEmptyRead builds the packet of w, the FLUSH or ATOMIC WRITE at cur, with this PSN.
+func (c *Core) putEmptyRead(now reliability.Time, out Out, w *sendWQE, psn wire.PSN) (*wire.Info, outcome) {
+	info := wire.RCFlush.Info()
+	if w.op == verbs.WRAtomicWrite {
+		info = wire.RCAtomicWrite.Info()
+		if w.inline == 0 {
+			if m := c.checkList(c.sq.sglAt(c.cur), 0, w.length, false); !m.ok() {
+				return info, c.failSource(now, w, m)
+			}
+		}
+	}
+	b := out.Next(&c.path, info.HeaderLen+int(w.length)+wire.ICRCLen)
+	if b == nil {
+		return info, full
+	}
+	if w.op == verbs.WRFlush {
+		wire.FETH{Placement: uint8(w.flush.Placement), Selectivity: uint8(w.flush.Selectivity)}.Put(b[wire.BTHLen:])
+		wire.RETH{VA: w.remote, RKey: w.rkey, Length: w.flush.Length}.Put(b[wire.BTHLen+wire.FETHLen:])
+	} else {
+		if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+int(w.length)], w, nil, 0, w.length); !m.ok() {
+			out.Cancel()
+			return info, c.failSource(now, w, m)
+		}
+		wire.RETH{VA: w.remote, RKey: w.rkey, Length: w.length}.Put(b[wire.BTHLen:])
+		c.counters.SentBytes += uint64(w.length)
+	}
+	bth := wire.BTH{Opcode: info.Opcode, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: psn, AckReq: true}
+	bth.Put(b)
+	return info, sent
 }
 
 // receiveFlush handles a FLUSH request. Earlier requests of the queue pair are complete. Their data is in the memory of

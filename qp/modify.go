@@ -121,7 +121,7 @@ func (c *Core) setAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) {
 	set(verbs.AttrPort, func() { o.PortNum = a.PortNum })
 	set(verbs.AttrAccessFlags, func() { o.AccessFlags = a.AccessFlags & qpAccess })
 	set(verbs.AttrQKey, func() { o.QKey = a.QKey })
-	set(verbs.AttrAV, func() { o.AV = a.AV; c.path = PathTo(&a.AV) })
+	set(verbs.AttrAV, func() { o.AV = a.AV; c.path = PathTo(&a.AV); c.enableSelective(&a.AV) })
 	set(verbs.AttrPathMTU, func() { o.PathMTU = a.PathMTU; c.mtu = uint32(a.PathMTU.Bytes()) })
 	set(verbs.AttrDestQPN, func() { o.DestQPN = a.DestQPN })
 	set(verbs.AttrRQPSN, func() { c.recv.Reset(wire.PSN(a.RQPSN)) })

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -28,15 +30,22 @@ func TestReliableUnderChaos(t *testing.T) {
 	if v, err := strconv.ParseUint(os.Getenv("SOFTRNIC_SEED"), 10, 64); err == nil {
 		first, n = v, 1
 	}
+	var total Counters
 	for seed := first; seed < first+n; seed++ {
-		if what := runChaos(t, seed); what != "" {
+		if what := runChaos(t, seed, &total); what != "" {
 			t.Fatalf("seed %d: %s", seed, what)
 		}
+	}
+	t.Logf("%+v", total)
+	if n >= 200 {
+		require.Positive(t, total.SentSacks)
+		require.Positive(t, total.RcvdSacks)
+		require.Positive(t, total.KeptRequests)
 	}
 }
 
 // runChaos runs one seed and returns an error.
-func runChaos(t *testing.T, seed uint64) string {
+func runChaos(t *testing.T, seed uint64, total *Counters) string {
 	rng := rand.New(rand.NewPCG(seed, 0x5eed))
 	pick := func(v ...int) int { return v[rng.IntN(len(v))] }
 	rd := uint8(pick(1, 2, 4, 8))
@@ -44,8 +53,10 @@ func runChaos(t *testing.T, seed uint64) string {
 		o.credits, o.srq = rng.IntN(2) == 0, rng.IntN(4) == 0
 		code := uint8(1 + rng.IntN(14))
 		buffer := uint32(pick(0, 64<<10, 1<<20))
+		selective := rng.IntN(2) == 0
 		o.attr = func(a *verbs.QPAttr) {
 			a.MaxRdAtomic, a.MaxDestRdAtomic, a.MinRNRTimer, a.AV.PeerBuffer = rd, rd, code, buffer
+			a.AV.Selective = selective
 		}
 	})
 	net := &network{rng: rng, now: 1, room: pick(1, 2, 3, 8, 64), lazy: float64(pick(0, 1)) / 2,
@@ -72,6 +83,15 @@ func runChaos(t *testing.T, seed uint64) string {
 		if events > 200_000 {
 			return "it does not end\n" + net.describePackets()
 		}
+	}
+	for _, n := range []*node{p.a, p.b} {
+		k := n.Counters()
+		total.SentSacks += k.SentSacks
+		total.RcvdSacks += k.RcvdSacks
+		total.KeptRequests += k.KeptRequests
+		total.Retransmitted += k.Retransmitted
+		total.Timeouts += k.Timeouts
+		total.Probes += k.Probes
 	}
 	for i, s := range sides {
 		if what := s.compareResults(); what != "" {

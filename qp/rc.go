@@ -37,15 +37,16 @@ func (t rc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
 		return t.sendRead(now, out, w)
 	case w.isAtomic():
 		return t.sendAtomic(now, out, w)
-	case w.op == verbs.WRFlush:
-		return t.sendFlush(now, out, w)
-	case w.op == verbs.WRAtomicWrite:
-		return t.sendAtomicWrite(now, out, w)
+	case hasEmptyResponse(w.op):
+		return t.sendEmptyRead(now, out, w)
 	}
 	off := uint32(t.next.Sub(w.first)) * t.mtu
 	n := min(t.mtu, w.length-off)
-	inFlight := t.unackedBytes()
-	if !t.window.Allows(inFlight, t.minBurst(w, off)) {
+	if !t.spanAllows(1) {
+		return blocked
+	}
+	inFlight := t.bytesInFlight()
+	if !t.windowAllows(inFlight, t.minBurst(w, off)) {
 		if t.sinceAckReq == 0 {
 			return blocked
 		}
@@ -54,7 +55,7 @@ func (t rc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
 	if !t.mayPace(now) {
 		return blocked
 	}
-	fillsWindow := !t.window.Allows(inFlight+int(n)+PacketCost, int(t.mtu)+PacketCost)
+	fillsWindow := !t.windowAllows(inFlight+int(n)+PacketCost, int(t.mtu)+PacketCost)
 	last := off+n == w.length
 	ackReq := t.wantsAck(w, last, fillsWindow)
 	info, o := t.buildData(now, out, w, off, n, ackReq, !t.next.Less(t.top))
@@ -86,51 +87,70 @@ func (c *Core) minBurst(w *sendWQE, off uint32) int {
 func (t rc) sendRead(now reliability.Time, out Out, w *sendWQE) outcome {
 	off := uint32(t.next.Sub(w.first)) * t.mtu
 	n := min(t.readPart-off%t.readPart, w.length-off)
-	if t.rdOut >= uint32(t.attr.MaxRdAtomic) || !t.readWindow.Allows(int(t.rdBytes), int(n)) {
+	psns := max(1, int((n+t.mtu-1)/t.mtu))
+	if t.rdOut >= uint32(t.attr.MaxRdAtomic) || !t.readWindowAllows(int(n)) || !t.spanAllows(psns) {
 		return blocked
 	}
-	info := wire.RCReadRequest.Info()
-	b := out.Next(&t.path, info.HeaderLen+wire.ICRCLen)
-	if b == nil {
+	if !t.putRead(out, w, t.next, off, n, false) {
 		return full
 	}
-	bth := wire.BTH{Opcode: info.Opcode, PKey: t.pkey, DestQPN: t.attr.DestQPN, PSN: t.next, AckReq: true}
-	bth.Put(b)
-	wire.RETH{VA: w.remote + uint64(off), RKey: w.rkey, Length: n}.Put(b[wire.BTHLen:])
+	t.putReadCopy(now, out, w, t.next, off, n)
 	t.rdOut++
 	t.rdBytes += n
 	if !t.next.Less(t.top) {
 		t.credits.StartMessage(false)
 	}
-	t.onPacketSent(now, w, info.Opcode, max(1, int((n+t.mtu-1)/t.mtu)), true)
+	t.onPacketSent(now, w, wire.RCReadRequest, psns, true)
 	return sent
+}
+
+// putRead builds the request for n bytes at offset off of the READ w, or a copy of it, see
+// putReadCopy. It reports false if the batch is full.
+func (c *Core) putRead(out Out, w *sendWQE, psn wire.PSN, off, n uint32, isCopy bool) bool {
+	info := wire.RCReadRequest.Info()
+	b := out.Next(&c.path, info.HeaderLen+wire.ICRCLen)
+	if b == nil {
+		return false
+	}
+	bth := wire.BTH{Opcode: info.Opcode, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: psn, AckReq: true, SE: isCopy}
+	bth.Put(b)
+	wire.RETH{VA: w.remote + uint64(off), RKey: w.rkey, Length: n}.Put(b[wire.BTHLen:])
+	return true
 }
 
 // sendAtomic builds an atomic request.
 func (t rc) sendAtomic(now reliability.Time, out Out, w *sendWQE) outcome {
-	if t.rdOut >= uint32(t.attr.MaxRdAtomic) {
+	if t.rdOut >= uint32(t.attr.MaxRdAtomic) || !t.spanAllows(1) {
 		return blocked
 	}
-	op := wire.RCFetchAdd
-	h := wire.AtomicETH{VA: w.remote, RKey: w.rkey, SwapAdd: w.operand}
-	if w.op == verbs.WRAtomicCmpSwap {
-		op = wire.RCCmpSwap
-		h.SwapAdd, h.Compare = w.swap, w.operand
-	}
-	info := op.Info()
-	b := out.Next(&t.path, info.HeaderLen+wire.ICRCLen)
-	if b == nil {
+	op, ok := t.putAtomic(out, w, t.next)
+	if !ok {
 		return full
 	}
-	bth := wire.BTH{Opcode: op, PKey: t.pkey, DestQPN: t.attr.DestQPN, PSN: t.next, AckReq: true}
-	bth.Put(b)
-	h.Put(b[wire.BTHLen:])
 	t.rdOut++
 	if !t.next.Less(t.top) {
 		t.credits.StartMessage(false)
 	}
 	t.onPacketSent(now, w, op, 1, true)
 	return sent
+}
+
+// putAtomic builds the request of the atomic w. It reports false if the batch is full.
+func (c *Core) putAtomic(out Out, w *sendWQE, psn wire.PSN) (op wire.Opcode, ok bool) {
+	op = wire.RCFetchAdd
+	h := wire.AtomicETH{VA: w.remote, RKey: w.rkey, SwapAdd: w.operand}
+	if w.op == verbs.WRAtomicCmpSwap {
+		op = wire.RCCmpSwap
+		h.SwapAdd, h.Compare = w.swap, w.operand
+	}
+	b := out.Next(&c.path, op.Info().HeaderLen+wire.ICRCLen)
+	if b == nil {
+		return op, false
+	}
+	bth := wire.BTH{Opcode: op, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: psn, AckReq: true}
+	bth.Put(b)
+	h.Put(b[wire.BTHLen:])
+	return op, true
 }
 
 // onPacketSent advances past a packet of psns PSNs that was built, and starts the timer of its
@@ -178,19 +198,27 @@ func (t rc) drain(now reliability.Time, out Out) bool {
 			break // paced
 		}
 	}
-	if t.resumeAt == 0 && t.acks.NAKPending() && !t.sendAck(now, out) {
+	if t.resumeAt == 0 && (t.acks.NAKPending() || t.sel != nil && t.sel.urgent) && !t.sendAck(now, out) {
 		return true
 	}
-	return t.cnpDue && !t.sendCNP(now, out) || t.sendRequests(now, out)
+	if t.cnpDue && !t.sendCNP(now, out) {
+		return true
+	}
+	full := t.sendRequests(now, out)
+	t.logSent(now)
+	return full
 }
 
 // drainAck implements transport.
 func (t rc) drainAck(now reliability.Time, out Out) bool {
+	t.scheduleSelectiveAck()
 	return t.acks.Pending() && t.res.NextPending() == nil && !t.sendAck(now, out)
 }
 
 // hasPendingAck implements transport.
-func (t rc) hasPendingAck() bool { return t.acks.Pending() }
+func (t rc) hasPendingAck() bool {
+	return t.acks.Pending() || t.sel != nil && t.sel.arrivals.Due()
+}
 
 // expireDelayedAck implements transport.
 func (t rc) expireDelayedAck() {
@@ -204,7 +232,11 @@ func (t rc) deadline() reliability.Time {
 	if t.state != sRTS && t.state != sSQD {
 		return t.resumeAt // no other timer runs in this state
 	}
-	return reliability.Earlier(reliability.Earlier(t.retry.Deadline(), t.acks.Deadline()), t.resumeAt)
+	d := reliability.Earlier(reliability.Earlier(t.retry.Deadline(), t.acks.Deadline()), t.resumeAt)
+	if t.sel != nil {
+		d = reliability.Earlier(d, reliability.Earlier(t.sel.requests.Deadline(), t.sel.responses.Deadline()))
+	}
+	return d
 }
 
 // advance implements transport.
@@ -213,6 +245,9 @@ func (t rc) advance(now reliability.Time) {
 		return
 	}
 	t.acks.Advance(now)
+	if t.sel != nil {
+		t.detectLosses(now)
+	}
 	if d := t.retry.Deadline(); d == 0 || now < d {
 		return
 	}
@@ -220,6 +255,10 @@ func (t rc) advance(now reliability.Time) {
 	switch t.retry.OnTimer(now, &t.rtt) {
 	case reliability.Probe:
 		t.counters.Probes++
+		if t.sel != nil {
+			t.sel.probe = true
+			return
+		}
 		t.forceAckReq, t.probing, t.resume = true, true, t.next
 		t.goBack()
 		t.probeUnanswered, t.probePSN = !t.sq.wqeAt(t.sq.head).expectsResponse(), t.una
@@ -233,7 +272,12 @@ func (t rc) advance(now reliability.Time) {
 			t.counters.CompleterRetryErr++
 			t.onNoResponse(now)
 		}
-		t.goBack()
+		switch {
+		case t.sel == nil:
+			t.goBack()
+		case !rnr:
+			t.loseAll()
+		}
 	case reliability.GiveUp:
 		t.exhaustRetries(now)
 	}
@@ -251,6 +295,9 @@ func (t rc) configure() {
 		t.window.Reset(int(t.mtu), peer)
 		t.readWindow.ResetReads(int(t.mtu), int(t.readLimit), t.softrnicPeer)
 		t.credits.Reset(t.noCredits)
+		if t.sel != nil {
+			t.sel.resetRequester(t.una)
+		}
 	}
 	// Reads are split so that the responses never overrun the local receive
 	// buffer. A part is large enough to amortize its request, and small enough

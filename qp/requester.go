@@ -44,7 +44,15 @@ func (c *Core) unackedBytes() int {
 // full, and reports whether the batch is full.
 func (c *Core) sendRequests(now reliability.Time, out Out) bool {
 	for c.burst = 0; ; c.burst++ {
-		if c.state != sRTS && c.state != sSQD || c.cur == c.sq.tail || c.retry.InRNRWait() {
+		if c.state != sRTS && c.state != sSQD || c.retry.InRNRWait() {
+			return false
+		}
+		if c.sel != nil && c.sel.hasLost() {
+			if o := c.resendLost(now, out); o != sent {
+				return o == full
+			}
+		}
+		if c.cur == c.sq.tail {
 			return false
 		}
 		w := c.sq.wqeAt(c.cur)
@@ -206,6 +214,7 @@ func (c *Core) executeLocal(now reliability.Time, w *sendWQE) bool {
 		return false
 	}
 	w.started, w.base = true, c.endPos
+	w.first, w.last = c.top, c.top.Add(-1)
 	c.cur++
 	c.completeReady(now)
 	return true

@@ -13,6 +13,18 @@ import (
 // position in the message, the permission and the resources, in this order, and
 // then executes the request. (IBTA volume 1, 9.7.4.)
 func (c *Core) handleRequest(now reliability.Time, p *wire.Packet) wire.Drop {
+	if c.sel != nil {
+		switch d := p.BTH.PSN.Sub(c.recv.Expected()); {
+		case d > 0:
+			return c.keepRequest(p)
+		case d == 0:
+			return c.handleInOrder(now, p)
+		}
+		if isCopy(p) {
+			return wire.DropDuplicate
+		}
+		c.sel.arrivals.OnDuplicate()
+	}
 	switch c.recv.Classify(p.BTH.PSN) {
 	case reliability.Duplicate:
 		c.counters.DuplicateRequest++
@@ -24,6 +36,11 @@ func (c *Core) handleRequest(now reliability.Time, p *wire.Packet) wire.Drop {
 	case reliability.RepeatedGap:
 		return wire.DropOutOfSequence
 	}
+	return c.executeRequest(now, p)
+}
+
+// executeRequest executes the expected request.
+func (c *Core) executeRequest(now reliability.Time, p *wire.Packet) wire.Drop {
 	if s, reason := c.checkOrder(p); s != 0 {
 		return c.rejectRequest(now, p, s, reason)
 	}
@@ -195,7 +212,7 @@ func (c *Core) receiveWrite(now reliability.Time, p *wire.Packet) wire.Drop {
 	if !fits {
 		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the total length of the packets differs from the length of the message")
 	}
-	if !writeMemory(dst[:n], p.Payload) {
+	if !c.writeAround(p.BTH.PSN, dst[:n], p.Payload) {
 		return c.rejectRequest(now, p, wire.NakRemoteOperational, FaultMemory.String())
 	}
 	c.counters.RcvdBytes += uint64(n)
@@ -324,6 +341,12 @@ func (c *Core) handleDuplicate(now reliability.Time, p *wire.Packet) wire.Drop {
 	}
 	if r.Pending() && r.Next.LessEq(psn) && to.LessEq(r.To) {
 		return wire.DropDuplicate // the response is pending
+	}
+	if c.sel != nil && !r.Atomic && !r.Empty {
+		if !c.res.ScheduleReplay(r, psn, to) {
+			return wire.DropUnknownReplay
+		}
+		return wire.DropNone
 	}
 	c.res.ScheduleResponse(r, psn, to, r.IsReplay() || !r.Pending())
 	return wire.DropNone

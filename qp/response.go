@@ -15,7 +15,16 @@ func (c *Core) handleResponse(now reliability.Time, p *wire.Packet) wire.Drop {
 	switch p.Info.Operation {
 	case wire.OpAck:
 		return c.handleAck(now, p)
-	case wire.OpReadResponse:
+	case wire.OpSelectiveAck:
+		if c.sel == nil || p.AETH().Syndrome.Kind() != wire.KindAck {
+			return wire.DropWrongTransport
+		}
+		return c.handleSelectiveAck(now, p)
+	}
+	if c.sel != nil {
+		return c.handleSelectiveResponse(now, p)
+	}
+	if p.Info.Operation == wire.OpReadResponse {
 		return c.handleReadResponse(now, p)
 	}
 	return c.handleAtomicAck(now, p)
@@ -26,6 +35,9 @@ func (c *Core) handleAck(now reliability.Time, p *wire.Packet) wire.Drop {
 	psn, aeth := p.BTH.PSN, p.AETH()
 	switch aeth.Syndrome.Kind() {
 	case wire.KindAck:
+		if c.sel != nil {
+			return c.handleSelectiveAck(now, p)
+		}
 		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
 		// The limit may not have moved now: requests after the rejected one that
 		// consume no receive have moved it before.
@@ -50,7 +62,10 @@ func (c *Core) handleAck(now reliability.Time, p *wire.Packet) wire.Drop {
 	if psn.Less(c.una) {
 		return wire.DropDuplicate
 	}
-	if c.ackThrough(now, psn.Add(-1)) && aeth.Syndrome.Kind() == wire.KindRNR {
+	if c.sel != nil {
+		c.advanceExecuted(now, psn)
+		c.afterArrivals(now)
+	} else if c.ackThrough(now, psn.Add(-1)) && aeth.Syndrome.Kind() == wire.KindRNR {
 		// A response before the rejected packet was lost: retransmit that first.
 		c.onSequenceError(now)
 		return wire.DropNone
@@ -62,13 +77,20 @@ func (c *Core) handleAck(now reliability.Time, p *wire.Packet) wire.Drop {
 			c.counters.RetryRNRExceededErr++
 			c.failRemote(now, verbs.WCRNRRetryExcErr, psn, aeth.Syndrome)
 		case reliability.GoBack:
-			c.goBack()
+			if c.sel != nil {
+				c.loseRequest(psn)
+			} else {
+				c.goBack()
+			}
 		}
 		return wire.DropNone
 	}
 	switch aeth.Syndrome {
 	case wire.NakPSNSequence:
 		c.counters.RcvdSeqErr++
+		if c.sel != nil {
+			break // the peer sends selective acknowledgements instead
+		}
 		c.onSequenceError(now)
 	case wire.NakInvalidRequest:
 		c.failRemote(now, verbs.WCRemInvReqErr, psn, aeth.Syndrome)
@@ -123,6 +145,10 @@ func (c *Core) ackThrough(now reliability.Time, psn wire.PSN) (lost bool) {
 func (c *Core) onProgress(now reliability.Time) {
 	if timed, ok := c.rtt.TimedPSN(); ok && timed.Less(c.una) {
 		c.rtt.OnAck(now)
+		if c.sel != nil {
+			c.sel.order.Sample(now, c.rtt.Latest())
+			c.sel.responseOrder.Sample(now, c.rtt.Latest())
+		}
 	}
 	c.probing, c.lastRefusal = false, nil
 	if c.retry.ProbeSent() { // a probed packet or its acknowledgement was lost

@@ -45,6 +45,9 @@ type QPCounters struct {
 	Unsignaled          uint64 `json:"unsignaled"`                 // requests that succeeded without a completion
 	RateReductions      uint64 `json:"rp_rate_reductions"`         // reductions by congestion control
 	PacingStalls        uint64 `json:"pacing_stalls"`              // times that packets waited for the pacer
+	SentSacks           uint64 `json:"sent_sacks"`                 // selective acknowledgements sent
+	RcvdSacks           uint64 `json:"rcvd_sacks"`                 // selective acknowledgements received
+	KeptRequests        uint64 `json:"kept_requests"`              // request packets kept that arrived ahead of the expected one
 }
 
 // LinkCounters are the counters of the socket. JSON names are the fields' in

@@ -134,6 +134,10 @@ type AHAttr struct {
 	// which long writes are sent as one WRITE ONLY per packet. Use 0 for all
 	// other peers.
 	PeerBuffer uint32
+
+	// Selective selects selective retransmission for an RC queue pair. Both ends
+	// must select it, which needs a softrnic at both: see Endpoint.Selective.
+	Selective bool
 }
 
 // QPAttr are the changeable attributes of a queue pair (struct ibv_qp_attr).
@@ -306,6 +310,7 @@ type PortAttr struct {
 	QKeyViolCntr uint32
 	UDPPort      uint16 // UDP port of the adapter
 	RecvBuffer   uint32 // bytes of the socket's receive buffer: a peer's AHAttr.PeerBuffer
+	Selective    bool   // RC queue pairs can retransmit selectively: see AHAttr.Selective
 }
 
 // GIDType is the kind of a GID table entry.

@@ -1,0 +1,194 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// resendLost builds the packets that are lost, as far as window and batch permit, before new ones
+// are sent.
+func (c *Core) resendLost(now reliability.Time, out Out) outcome {
+	s := c.sel
+	if s.probe && c.una != c.top {
+		if o := c.resendProbe(now, out); o != sent {
+			return o
+		}
+	}
+	s.probe = false
+	for {
+		p, ok := s.requests.NextLost(c.una, c.top)
+		if !ok {
+			break
+		}
+		i, w := c.requestAt(p)
+		if w == nil {
+			s.requests.Unlose(p)
+			continue
+		}
+		if !w.expectsResponse() && (!c.mayPace(now) || !c.windowAllows(c.bytesInFlight(), c.packetBytes(w, p))) {
+			return blocked
+		}
+		if o := c.resendRequest(now, out, i, w, p, false); o != sent {
+			return o
+		}
+	}
+	for {
+		p, ok := s.responses.NextLost(c.una, c.top)
+		if !ok {
+			return sent
+		}
+		i, w := c.requestAt(p)
+		if w == nil {
+			s.responses.Unlose(p)
+			continue
+		}
+		if hasEmptyResponse(w.op) {
+			if o := c.resendEmptyRead(now, out, i, w, p, false); o != sent {
+				return o
+			}
+			continue
+		}
+		psns := 1
+		for !c.isRequestPacket(w, p.Add(psns)) && s.responses.IsLost(p.Add(psns)) && p.Add(psns).LessEq(w.last) {
+			psns++
+		}
+		if o := c.resendRead(now, out, w, p, psns, false); o != sent {
+			return o
+		}
+	}
+}
+
+// resendProbe sends the oldest packet again. Its acknowledgement or response shows which packets
+// that were sent before are lost.
+func (c *Core) resendProbe(now reliability.Time, out Out) outcome {
+	i, w := c.requestAt(c.una)
+	if w == nil {
+		return sent
+	}
+	if w.expectsResponse() && !hasEmptyResponse(w.op) && c.una.Less(c.sel.executed) {
+		return c.resendRead(now, out, w, c.una, 1, true)
+	}
+	return c.resendRequest(now, out, i, w, c.una, true)
+}
+
+// resendRequest sends the request packet p of w, request i, again. If it requests a READ, that is
+// the part of it that one request covers.
+func (c *Core) resendRequest(now reliability.Time, out Out, i uint32, w *sendWQE, p wire.PSN, probe bool) outcome {
+	s := c.sel
+	if hasEmptyResponse(w.op) {
+		return c.resendEmptyRead(now, out, i, w, p, probe)
+	}
+	if w.expectsResponse() {
+		psns := 1
+		for p.Add(psns).LessEq(w.last) && !c.isRequestPacket(w, p.Add(psns)) {
+			psns++
+		}
+		if w.op != verbs.WRRDMARead {
+			psns = 1
+		}
+		op, ok := c.putResponseRequest(out, w, p, psns)
+		if !ok {
+			return full
+		}
+		if off := uint32(p.Sub(w.first)) * c.mtu; !w.isAtomic() {
+			c.putReadCopy(now, out, w, p, off, min(uint32(psns)*c.mtu, w.length-off))
+		}
+		s.requests.OnResent(now, p, probe)
+		c.onResent(now, op, p)
+		return sent
+	}
+	cur, next := c.cur, c.next
+	c.cur, c.next = i, p
+	off := uint32(p.Sub(w.first)) * c.mtu
+	info, o := c.buildData(now, out, w, off, min(c.mtu, w.length-off), true, false)
+	if c.state != sRTS && c.state != sSQD {
+		return blocked // the source failed, and the queue pair with it
+	}
+	c.cur, c.next = cur, next
+	if o != sent {
+		return o
+	}
+	switch n := c.packetBytes(w, p); {
+	case s.requests.IsLost(p):
+		s.lostBytes -= n
+	case s.requests.HasArrived(p):
+		s.arrivedBytes -= n
+	}
+	s.requests.OnResent(now, p, probe)
+	c.onDataSent(now, int(min(c.mtu, w.length-off)))
+	c.onResent(now, info.Opcode, p)
+	return sent
+}
+
+// resendEmptyRead sends the FLUSH or ATOMIC WRITE w, request i, again.
+func (c *Core) resendEmptyRead(now reliability.Time, out Out, i uint32, w *sendWQE, p wire.PSN, probe bool) outcome {
+	cur := c.cur
+	c.cur = i
+	info, o := c.putEmptyRead(now, out, w, p)
+	if c.state != sRTS && c.state != sSQD {
+		return blocked // the source failed, and the queue pair with it
+	}
+	c.cur = cur
+	if o != sent {
+		return o
+	}
+	if c.sel.responses.IsLost(p) {
+		c.sel.responses.OnResent(now, p, probe)
+	} else {
+		c.sel.requests.OnResent(now, p, probe)
+	}
+	c.onResent(now, info.Opcode, p)
+	return sent
+}
+
+// resendRead requests psns packets of the response to w again.
+func (c *Core) resendRead(now reliability.Time, out Out, w *sendWQE, p wire.PSN, psns int, probe bool) outcome {
+	op, ok := c.putResponseRequest(out, w, p, psns)
+	if !ok {
+		return full
+	}
+	for k := range psns {
+		c.sel.responses.OnResent(now, p.Add(k), probe)
+	}
+	c.onResent(now, op, p)
+	return sent
+}
+
+// putResponseRequest builds the request for psns packets of the response to w, a READ or atomic,
+// from PSN p on. It reports false if the batch is full.
+func (c *Core) putResponseRequest(out Out, w *sendWQE, p wire.PSN, psns int) (wire.Opcode, bool) {
+	if w.isAtomic() {
+		return c.putAtomic(out, w, p)
+	}
+	off := uint32(p.Sub(w.first)) * c.mtu
+	return wire.RCReadRequest, c.putRead(out, w, p, off, min(uint32(psns)*c.mtu, w.length-off), false)
+}
+
+// putReadCopy sends a READ request a second time while losses are likely, if the batch has space: a
+// lost one would stop all responses after it for a round trip. The copy has the solicited event bit,
+// which no READ has otherwise, so that a responder with selective retransmission ignores it if the
+// request has arrived.
+func (c *Core) putReadCopy(now reliability.Time, out Out, w *sendWQE, psn wire.PSN, off, n uint32) {
+	if c.sel == nil || !c.sel.recovering || !c.putRead(out, w, psn, off, n, true) {
+		return
+	}
+	c.recorder.addPacket(now, true, wire.RCReadRequest, psn, 0)
+	c.counters.SentPkts++
+}
+
+// isCopy reports whether p is a request that putReadCopy has built.
+func isCopy(p *wire.Packet) bool { return p.BTH.SE && p.Info.Operation == wire.OpReadRequest }
+
+// onResent records a retransmission.
+func (c *Core) onResent(now reliability.Time, op wire.Opcode, p wire.PSN) {
+	c.recorder.addPacket(now, true, op, p, 0)
+	c.counters.SentPkts++
+	c.counters.Retransmitted++
+	c.sel.resends++
+	c.rtt.StopTiming()
+	if !c.ackReqInFlight || c.lastAckReq.Less(p) {
+		c.lastAckReq, c.ackReqInFlight = p, true
+	}
+	c.retry.OnSent(now, true, &c.rtt)
+}

@@ -1,0 +1,215 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// A selective is the state of an RC queue pair with selective retransmission, which both ends
+// have agreed on: the responder keeps requests that arrive ahead of the expected one and reports
+// them in selective acknowledgements, and the requester retransmits only those that are missing.
+// PSNs are sent once in order; Core.next is therefore always Core.top.
+type selective struct {
+	log           reliability.SendLog
+	order         reliability.Reordering // of requests
+	responseOrder reliability.Reordering
+	requests      reliability.Scoreboard
+	responses     reliability.Scoreboard // of READs and atomics
+
+	executed     wire.PSN // the peer has executed all requests before it
+	logged       wire.PSN // all packets before it are in log
+	arrivedBytes int      // window bytes of SENDs and WRITEs after una that have arrived
+	lostBytes    int      // window bytes of SENDs and WRITEs that must be sent again
+	delivered    int      // window bytes that arrived with the current packet
+	probe        bool     // the oldest packet is to be sent again, to elicit an acknowledgement
+	resends      int      // retransmissions since a spurious one was last reported
+	duplicates   uint16   // of the last selective acknowledgement
+
+	bandwidth     reliability.Bandwidth
+	readBandwidth reliability.Bandwidth
+	losses        lossRate
+	recovering    bool     // until una reaches recovered: losses are likely
+	recovered     wire.PSN // recoveryPSNs after the last loss
+
+	arrivals  reliability.Arrivals
+	kept      map[wire.PSN]keptRequest // requests that arrived ahead
+	keptBytes int
+	placed    int // number of kept requests whose payload is placed
+	extents   []extent
+	urgent    bool // a gap has begun: acknowledge without coalescing
+
+	pkt wire.Packet       // the kept request that is executed
+	ack wire.SelectiveAck // that is built or parsed
+}
+
+// maxKeptBytes bounds the memory of requests that arrived ahead. Further ones are dropped, as
+// without selective retransmission.
+const maxKeptBytes = 64 << 20
+
+// maxAheadBytes bounds the window bytes between una and next, so that the peer need not drop
+// packets for maxKeptBytes.
+const maxAheadBytes = maxKeptBytes - 1<<20
+
+// enableSelective sets the mode when the address vector of the peer is set.
+func (c *Core) enableSelective(av *verbs.AHAttr) {
+	if c.typ == verbs.RC && c.state == sInit {
+		c.sel = nil
+		if av.Selective && av.PeerBuffer > 0 {
+			c.sel = &selective{}
+		}
+	}
+}
+
+// resetRequester starts with una as the next PSN to send.
+func (s *selective) resetRequester(una wire.PSN) {
+	s.log = reliability.SendLog{}
+	s.requests.Reset(una, &s.log, &s.order)
+	s.responses.ResetResponses(una, &s.log, &s.responseOrder)
+	s.executed, s.logged = una, una
+	s.arrivedBytes, s.lostBytes, s.probe = 0, 0, false
+}
+
+// hasLost reports whether packets are to be sent again.
+func (s *selective) hasLost() bool {
+	_, requests := s.requests.Counts()
+	_, responses := s.responses.Counts()
+	return s.probe || requests+responses > 0
+}
+
+// dropKept forgets the requests that arrived ahead.
+func (s *selective) dropKept() {
+	s.arrivals.Reset()
+	s.kept, s.keptBytes, s.placed, s.extents, s.urgent = nil, 0, 0, nil, false
+}
+
+// bytesInFlight returns the bytes of the window that are in flight: sent, and neither acknowledged,
+// arrived nor lost.
+func (c *Core) bytesInFlight() int {
+	n := c.unackedBytes()
+	if c.sel != nil {
+		arrived, lost := c.sel.responses.Counts()
+		n = max(0, n-c.sel.arrivedBytes-c.sel.lostBytes-(arrived+lost)*PacketCost)
+	}
+	return n
+}
+
+// windowAllows reports whether n more bytes may follow inFlight bytes. With congestion control its
+// window is the limit.
+func (c *Core) windowAllows(inFlight, n int) bool {
+	if c.sel == nil || inFlight == 0 || c.sending != nil {
+		return c.window.Allows(inFlight, n)
+	}
+	return inFlight+n <= c.sel.bandwidth.Limit(c.window.Size(), c.sel.order.Shortest(), c.sel.recovering, recoveryGain)
+}
+
+// The bytes in flight in units of the bandwidth-delay product while losses are repaired.
+const (
+	recoveryGain     = 1.25
+	readRecoveryGain = 1.5
+)
+
+// readWindowAllows reports whether n more bytes of read responses may be requested.
+func (c *Core) readWindowAllows(n int) bool {
+	inFlight := int(c.rdBytes)
+	if c.sel == nil || inFlight == 0 {
+		return c.readWindow.Allows(inFlight, n)
+	}
+	arrived, lost := c.sel.responses.Counts()
+	inFlight = max(0, inFlight-(arrived+lost)*int(c.mtu))
+	if c.reading != nil {
+		return c.readWindow.Allows(inFlight, n)
+	}
+	return inFlight+n <= c.sel.readBandwidth.Limit(c.readWindow.Size(), c.sel.order.Shortest(), c.sel.recovering, readRecoveryGain)
+}
+
+// spanAllows reports whether psns more PSNs may be in flight.
+func (c *Core) spanAllows(psns int) bool {
+	return c.sel == nil || c.top.Sub(c.una)+psns <= reliability.MaxSpan && c.unackedBytes() < maxAheadBytes
+}
+
+// logSent records the time at which the packets that were just built are sent.
+func (c *Core) logSent(now reliability.Time) {
+	if s := c.sel; s != nil && s.logged != c.top {
+		s.log.Record(c.una, c.top, now)
+		s.logged = c.top
+	}
+}
+
+// requestAt returns the started request whose PSNs include p, and its index, or nil.
+func (c *Core) requestAt(p wire.PSN) (uint32, *sendWQE) {
+	n := c.cur - c.sq.head
+	if c.cur != c.sq.tail && c.sq.wqeAt(c.cur).started {
+		n++
+	}
+	lo, hi := uint32(0), n
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if c.sq.wqeAt(c.sq.head + mid).last.Less(p) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	for ; lo < n; lo++ {
+		i := c.sq.head + lo
+		if w := c.sq.wqeAt(i); !w.isLocal() {
+			if p.Less(w.first) {
+				return 0, nil
+			}
+			return i, w
+		}
+	}
+	return 0, nil
+}
+
+// isRequestPacket reports whether there is a request packet with PSN p, which belongs to w.
+func (c *Core) isRequestPacket(w *sendWQE, p wire.PSN) bool {
+	return w.op != verbs.WRRDMARead || uint32(p.Sub(w.first))*c.mtu%c.readPart == 0
+}
+
+// packetBytes returns the window bytes of the packet of w with PSN p.
+func (c *Core) packetBytes(w *sendWQE, p wire.PSN) int {
+	return int(c.windowPosition(w, p.Add(1)) - c.windowPosition(w, p))
+}
+
+// recoveryPSNs is the number of PSNs after a loss for which another one is expected.
+const recoveryPSNs = 8192
+
+// onLoss prepares for further losses: the next messages request acknowledgements, probes leave
+// early, and no queue builds up on the path.
+func (c *Core) onLoss() {
+	c.cautious = cautiousMessages
+	c.rtt.StopTiming()
+	c.sel.recovering, c.sel.recovered = true, c.top.Add(recoveryPSNs)
+	c.retry.SetEarlyProbes(true)
+}
+
+// checkRecovered ends the preparations of onLoss.
+func (c *Core) checkRecovered() {
+	if c.sel.recovering && c.sel.recovered.LessEq(c.una) {
+		c.sel.recovering = false
+		c.retry.SetEarlyProbes(false)
+	}
+}
+
+// A lossRate measures the part of the packets that are lost. Random loss is repaired, but a high
+// rate means that the path or the peer's buffer is too small for the window.
+type lossRate struct {
+	lost, arrived int // bytes
+	since         reliability.Time
+}
+
+// maxRandomLoss is the loss in percent that does not shrink the window.
+const maxRandomLoss = 20
+
+// exceeded reports, at most once a round trip of rtt nanoseconds and for at least least bytes,
+// whether the loss exceeds maxRandomLoss.
+func (l *lossRate) exceeded(now reliability.Time, rtt int64, least int) bool {
+	if l.lost+l.arrived < least || int64(now-l.since) < rtt {
+		return false
+	}
+	exceeded := l.lost*100 > maxRandomLoss*(l.lost+l.arrived)
+	*l = lossRate{since: now}
+	return exceeded
+}

@@ -1,0 +1,125 @@
+package qp
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// selectively connects with selective retransmission.
+func selectively(a *verbs.QPAttr) { a.AV.PeerBuffer, a.AV.Selective = 1<<20, true }
+
+// selectiveAck returns a selective acknowledgement of b up to psn with these blocks, both relative
+// to the initial PSN of a.
+func (p *pair) selectiveAck(psn int, blocks ...wire.SackBlock) *wire.Packet {
+	s := wire.SelectiveAck{}
+	for _, b := range blocks {
+		s.Blocks = append(s.Blocks, wire.SackBlock{PSN: (wire.PSN(p.psn[0]) + b.PSN) & wire.PSNMask, Arrived: b.Arrived})
+	}
+	payload := make([]byte, s.Len())
+	s.Put(payload)
+	return p.response(p.b, wire.RCSelectiveAck, psn, wire.AckSyndrome(wire.CreditUnlimited), payload)
+}
+
+// TestSelectiveRetransmission checks that only the lost packets of a message are sent again, that
+// the responder places the others, and that it keeps the last one.
+func TestSelectiveRetransmission(t *testing.T) {
+	p := connect(t, withAttr(selectively))
+	copy(p.a.buf, bytes.Repeat([]byte("0123456789"), 200))
+	p.a.post(p.now, p.write(7, 0, 0, 2000))
+	pkts := p.drain(p.a)
+	require.Len(t, pkts, 8)
+	for _, i := range []int{0, 2, 3, 5, 6, 7} {
+		require.Equal(t, wire.DropNone, p.deliver(p.b, pkts[i]))
+	}
+	require.Equal(t, p.a.buf[512:1024], p.b.buf[512:1024], "placed at once")
+	require.Equal(t, make([]byte, 208), p.b.buf[7*256:2000], "the last packet is kept")
+	acks := p.drain(p.b)
+	require.Len(t, acks, 1)
+	require.Equal(t, wire.OpSelectiveAck, acks[0].Info.Operation)
+	p.now += 1 << 20
+	p.deliver(p.a, acks...)
+	p.now += 1 << 20
+	p.a.Advance(p.now)
+	again := p.drain(p.a)
+	require.Equal(t, []string{"WRITE_ONLY 1 len=256 @100+256 A", "WRITE_ONLY 4 len=256 @400+256 A"}, p.describePackets(p.a, again))
+	p.deliver(p.b, again...)
+	require.Equal(t, p.a.buf[:2000], p.b.buf[:2000])
+	p.deliver(p.a, p.drain(p.b)...)
+	require.Equal(t, []string{"7 RDMA_WRITE len=2000"}, p.a.takeCompletions())
+	k := p.a.Counters()
+	require.Equal(t, []uint64{2, 1, 0}, []uint64{k.Retransmitted, k.RcvdSacks, k.Timeouts})
+	require.EqualValues(t, 5, p.b.Counters().KeptRequests)
+}
+
+// TestLateWriteLeavesLaterOnes checks that a write that is sent again does not overwrite what later
+// ones to the same place have stored.
+func TestLateWriteLeavesLaterOnes(t *testing.T) {
+	p := connect(t, withAttr(selectively))
+	for i := range 1024 {
+		p.a.buf[i], p.a.buf[1024+i] = 1, 2
+	}
+	p.a.post(p.now, p.write(1, 0, 0, 1024), p.write(2, 1024, 100, 1024))
+	pkts := p.drain(p.a)
+	require.Len(t, pkts, 8)
+	p.deliver(p.b, pkts[1:]...)
+	p.deliver(p.b, pkts[0])
+	want := append(bytes.Repeat([]byte{1}, 100), bytes.Repeat([]byte{2}, 1024)...)
+	require.Equal(t, want, p.b.buf[:1124])
+	p.deliver(p.a, p.drain(p.b)...)
+	require.Equal(t, []string{"1 RDMA_WRITE len=1024", "2 RDMA_WRITE len=1024"}, p.a.takeCompletions())
+}
+
+// TestForgedSelectiveAck checks that a selective acknowledgement that cannot be true changes
+// nothing, and that one that is false delays at most: a timeout sends everything again.
+func TestForgedSelectiveAck(t *testing.T) {
+	p := connect(t, withAttr(selectively))
+	p.a.post(p.now, p.write(1, 0, 0, 1024))
+	require.Len(t, p.drain(p.a), 4) // all are lost
+	for name, forged := range map[string]*wire.Packet{
+		"not in flight":            p.selectiveAck(-1, wire.SackBlock{PSN: 1, Arrived: 1 << 3}),
+		"far ahead":                p.selectiveAck(-1, wire.SackBlock{PSN: 1 << 20, Arrived: 1}),
+		"acknowledged":             p.selectiveAck(1, wire.SackBlock{PSN: 0, Arrived: 1}),
+		"expected":                 p.selectiveAck(-1, wire.SackBlock{PSN: 0, Arrived: 1}),
+		"second block":             p.selectiveAck(-1, wire.SackBlock{PSN: 1, Arrived: 1}, wire.SackBlock{PSN: 64, Arrived: 1}),
+		"everything before":        p.selectiveAck(-3),
+		"more than was sent":       p.selectiveAck(4),
+		"no selective ack at all":  p.response(p.b, wire.RCSelectiveAck, -1, wire.AckSyndrome(0), []byte{1, 2, 3}),
+		"blocks without a payload": p.response(p.b, wire.RCSelectiveAck, -1, wire.AckSyndrome(0), []byte{0, 2, 0, 0}),
+	} {
+		before := *p.a.sel
+		require.Equal(t, wire.DropGhostResponse, p.deliver(p.a, forged), name)
+		require.Equal(t, before.arrivedBytes, p.a.sel.arrivedBytes, name)
+		require.False(t, p.a.sel.requests.Active(), name)
+		require.Empty(t, p.drain(p.a), name)
+	}
+	nak := p.selectiveAck(-1)
+	nak.Raw[wire.BTHLen] = uint8(wire.NakRemoteAccess)
+	require.Equal(t, wire.DropWrongTransport, p.deliver(p.a, nak))
+
+	require.Equal(t, wire.DropNone, p.deliver(p.a, p.selectiveAck(-1, wire.SackBlock{PSN: 0, Arrived: 0xe})), "a lie that may be true")
+	for p.a.Deadline() != 0 {
+		p.advanceToDeadline(p.a)
+		p.exchange()
+	}
+	require.Equal(t, []string{"1 RDMA_WRITE len=1024"}, p.a.takeCompletions())
+	require.Equal(t, p.a.buf[:1024], p.b.buf[:1024])
+}
+
+// TestSelectiveAckOfStranger checks that a queue pair without selective retransmission ignores a
+// selective acknowledgement, and that it needs both ends.
+func TestSelectiveAckOfStranger(t *testing.T) {
+	for _, attr := range []func(a *verbs.QPAttr){func(*verbs.QPAttr) {}, func(a *verbs.QPAttr) { a.AV.Selective = true },
+		func(a *verbs.QPAttr) { a.AV.PeerBuffer = 1 << 20 }} {
+		p := connect(t, withAttr(attr))
+		p.a.post(p.now, p.write(1, 0, 0, 1024))
+		pkts := p.drain(p.a)
+		require.Equal(t, wire.DropWrongTransport, p.deliver(p.a, p.selectiveAck(-1, wire.SackBlock{PSN: 1, Arrived: 1})))
+		require.Equal(t, wire.DropOutOfSequence, p.deliver(p.b, pkts[2]))
+		require.Equal(t, []string{"ACKNOWLEDGE 0 60 msn=0"}, p.describePackets(p.b, p.drain(p.b)))
+	}
+}
