@@ -105,6 +105,7 @@ func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*C
 		m: r.in.l.m, id: r.in.id, qp: qp, local: r.LocalAddr(), remote: r.RemoteAddr(), adapter: r.RemoteAdapter(),
 		params: r.Params.withPathOptions(&o.ConnectOptions), private: r.in.private, done: make(chan struct{}), released: make(chan struct{}),
 	}
+	c.params.Selective = rep.LocalEECN&usesSelective != 0
 	access := remoteAccess(&o.ConnectOptions, rep.ResponderResources)
 	if err := initQP(qp, access, o.Receives, o.Prepare); err != nil {
 		return nil, err
@@ -161,6 +162,9 @@ func (r *Request) buildREP(qp *ExternalQP, private []byte) mad.REP {
 	}
 	if r.PeerBuffer != 0 {
 		rep.LocalEECN = encodeBuffer(m.port.RecvBuffer)
+		if r.Selective && qp.selective {
+			rep.LocalEECN |= usesSelective
+		}
 	}
 	if r.in.alternate {
 		rep.Failover = failoverUnsupported

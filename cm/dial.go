@@ -149,6 +149,7 @@ func (m *Manager) describeQP(qp verbs.QP, attr *verbs.QPAttr) *ExternalQP {
 	return &ExternalQP{
 		Num: qp.Num(), Type: qp.Type(), PSN: m.randomPSN(), ResponderResources: served, InitiatorDepth: outstanding,
 		FlowControl: credits, SRQ: shared, Retries: attr.RetryCnt, RNRRetries: attr.RNRRetry, AckTimeout: attr.Timeout,
+		selective: qp.Type() == verbs.RC && m.port.Selective,
 	}
 }
 
@@ -175,6 +176,9 @@ func (m *Manager) buildREQ(addr netip.AddrPort, qp *ExternalQP, o *DialOptions) 
 	}
 	if m.options.Announce || o.UDPPort != rocePort || addr.Addr().IsLoopback() {
 		q.LocalEECN = encodeBuffer(m.port.RecvBuffer)
+		if qp.selective {
+			q.RemoteEECN = offersSelective
+		}
 	}
 	return q
 }

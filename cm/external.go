@@ -27,6 +27,8 @@ type ExternalQP struct {
 	Retries    uint8 // retry count of both queue pairs, up to 7 (REQ only)
 	RNRRetries uint8 // RNR retry count of the peer's queue pair, up to 7
 	AckTimeout uint8 // local ACK timeout of both queue pairs, code of 5 bits (REQ only)
+
+	selective bool // it can retransmit selectively; false for queue pairs outside of the manager
 }
 
 // validate returns an error for fields out of range.

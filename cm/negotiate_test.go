@@ -48,7 +48,7 @@ func TestParametersCross(t *testing.T) {
 	}{{x, b}, {y, a}} {
 		require.Equal(t, verbs.AHAttr{
 			DGID: verbs.GIDFromAddr(c.to.m.Addr().Addr()), UDPPort: c.to.m.Addr().Port(), TrafficClass: 32, SL: 2,
-			FlowLabel: 0xabcde, HopLimit: 33, PortNum: 1, PeerBuffer: c.at.AV.PeerBuffer,
+			FlowLabel: 0xabcde, HopLimit: 33, PortNum: 1, PeerBuffer: c.at.AV.PeerBuffer, Selective: c.at.AV.Selective,
 		}, c.at.AV)
 	}
 }
@@ -257,4 +257,23 @@ func TestEngines(t *testing.T) {
 			<-cb.Done()
 		})
 	}
+}
+
+// TestSelectiveIsNegotiated checks that two ends agree on selective retransmission if both offer it,
+// and that nothing is different towards a peer that does not.
+func TestSelectiveIsNegotiated(t *testing.T) {
+	with, without := newEnd(t, cm.Options{}), newEndOn(t, rnic.Options{NoSelective: true}, cm.Options{})
+	for _, c := range []struct {
+		from, to *end
+		want     bool
+	}{{with, with, true}, {with, without, false}, {without, with, false}, {without, without, false}} {
+		ca, cb := connect(t, c.from, c.to, cm.DialOptions{}, cm.AcceptOptions{})
+		for _, conn := range []*cm.Conn{ca, cb} {
+			require.Equal(t, c.want, conn.Params().Selective)
+			require.Equal(t, c.want, attrs(conn.QP()).AV.Selective)
+			require.NotZero(t, attrs(conn.QP()).AV.PeerBuffer)
+		}
+	}
+	far := netip.MustParseAddrPort("192.0.2.1:7174")
+	require.Zero(t, with.m.REQ(far, with.newQP(t, verbs.RC), cm.DialOptions{}).RemoteEECN)
 }

@@ -34,6 +34,7 @@ type Params struct {
 
 	GUID       uint64 // of the peer's adapter
 	PeerBuffer uint32 // receive buffer of the peer's socket in bytes, 0 if unknown
+	Selective  bool   // the peer offers selective retransmission (REQ), or both ends use it (connection)
 }
 
 func paramsFromREQ(q *mad.REQ) Params {
@@ -45,8 +46,9 @@ func paramsFromREQ(q *mad.REQ) Params {
 		FlowLabel: q.Primary.FlowLabel, HopLimit: q.Primary.HopLimit, SL: q.Primary.SL, PKey: q.PKey,
 		GUID: q.CAGUID, PeerBuffer: decodeBuffer(q.LocalEECN),
 	}
+	p.Selective = p.PeerBuffer > 0 && q.RemoteEECN&offersSelective != 0
 	if q.Transport == mad.TransportUC {
-		p.Transport = verbs.UC
+		p.Transport, p.Selective = verbs.UC, false
 	}
 	return p
 }
@@ -63,6 +65,7 @@ func paramsFromREP(q *mad.REQ, r *mad.REP) Params {
 	}
 	if q.LocalEECN != 0 { // the field is defined only if the REQ had it
 		p.PeerBuffer = decodeBuffer(r.LocalEECN)
+		p.Selective = q.RemoteEECN&offersSelective != 0 && r.LocalEECN&usesSelective != 0
 	}
 	if q.Transport == mad.TransportUC {
 		p.Transport = verbs.UC
@@ -81,7 +84,15 @@ func encodeBuffer(bytes uint32) (eecn uint32) { return bytes >> 10 }
 
 // decodeBuffer returns the size in bytes of the receive buffer that a local EECN of 24 bits
 // advertises, 0 if there is none.
-func decodeBuffer(eecn uint32) (bytes uint32) { return min(eecn, 1<<22-1) << 10 }
+func decodeBuffer(eecn uint32) (bytes uint32) { return eecn & (1<<22 - 1) << 10 }
+
+// Two softrnics agree on selective retransmission in the same fields: a REQ that has a receive
+// buffer offers it in its remote EECN, which earlier versions ignore, and the REP accepts it in its
+// local EECN only then.
+const (
+	offersSelective = 1       // remote EECN of the REQ
+	usesSelective   = 1 << 23 // local EECN of the REP
+)
 
 // withPathOptions returns p with the path parameters that o sets.
 func (p Params) withPathOptions(o *verbs.ConnectOptions) Params {
@@ -96,6 +107,6 @@ func (p Params) withPathOptions(o *verbs.ConnectOptions) Params {
 func (p *Params) addressVector(peer netip.AddrPort) verbs.AHAttr {
 	return verbs.AHAttr{
 		DGID: verbs.GIDFromAddr(peer.Addr()), UDPPort: peer.Port(), TrafficClass: p.TrafficClass, FlowLabel: p.FlowLabel,
-		HopLimit: p.HopLimit, SL: p.SL, PortNum: 1, PeerBuffer: p.PeerBuffer,
+		HopLimit: p.HopLimit, SL: p.SL, PortNum: 1, PeerBuffer: p.PeerBuffer, Selective: p.Selective,
 	}
 }

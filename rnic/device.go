@@ -233,7 +233,7 @@ func (d *Device) QueryPort(port int) (verbs.PortAttr, error) {
 		State: state, MaxMTU: verbs.MTU4096, ActiveMTU: d.activeMTU(), GIDTableLen: gidTableLen, PKeyTableLen: pkeyTableLen,
 		MaxMsgSize: maxMessage, MaxVLNum: 1, ActiveWidth: 2, ActiveSpeed: 32, PhysState: phys, LinkLayer: "Ethernet",
 		QKeyViolCntr: uint32(d.drops.n[wire.DropBadQKey].Load()), BadPKeyCntr: uint32(d.drops.n[wire.DropBadPKey].Load()),
-		UDPPort: d.addr.Port(), RecvBuffer: uint32(max(0, d.caps.RecvBuffer)),
+		UDPPort: d.addr.Port(), RecvBuffer: uint32(max(0, d.caps.RecvBuffer)), Selective: !d.options.NoSelective,
 	}, nil
 }
 

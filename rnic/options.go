@@ -81,6 +81,10 @@ type Options struct {
 	// user and network namespace on this host pass through memory that both share (Linux).
 	NoSharedMemory bool
 
+	// NoSelective makes RC queue pairs retransmit all packets after a lost one,
+	// as towards other adapters, also between softrnics.
+	NoSelective bool
+
 	// RecvBuffer and SendBuffer are the sizes of the socket's buffers in bytes;
 	// 0 requests 8 and 4 MiB, -1 keeps the system's default.
 	RecvBuffer, SendBuffer int

@@ -84,7 +84,7 @@ func TestQueryConnectedQP(t *testing.T) {
 		State: verbs.StateRTS, CurState: verbs.StateRTS, PathMTU: verbs.MTU512, RQPSN: 0xfffff0, SQPSN: 100, DestQPN: b.qp.Num(),
 		AccessFlags: verbs.AccessRemoteRead,
 		AV: verbs.AHAttr{DGID: verbs.GIDFromAddr(b.dev.Addr().Addr()), UDPPort: b.dev.Addr().Port(), PortNum: 1, HopLimit: 64,
-			PeerBuffer: port.RecvBuffer},
+			PeerBuffer: port.RecvBuffer, Selective: true},
 		PortNum: 1, Timeout: 10, RetryCnt: 3, RNRRetry: 2, MinRNRTimer: 5, MaxRdAtomic: 4, MaxDestRdAtomic: 6,
 	}, attr)
 }

@@ -191,5 +191,6 @@ func (o ConnectOptions) qpAttr(typ QPType, local, remote Endpoint) (QPAttr, erro
 	}
 	a.RQPSN, a.SQPSN, a.DestQPN = remote.PSN, local.PSN, remote.QPN
 	a.AV.DGID, a.AV.UDPPort, a.AV.PeerBuffer = remote.GID, remote.UDPPort, remote.RecvBuffer
+	a.AV.Selective = typ == RC && local.Selective && remote.Selective
 	return a, nil
 }

@@ -28,6 +28,12 @@ type Endpoint struct {
 	RecvBuffer uint32 `json:"recv_buffer,omitempty"` // bytes of the socket's receive buffer; 0 for a peer other than softrnic, see AHAttr.PeerBuffer
 	MTU        MTU    `json:"mtu,omitempty"`         // active MTU of its port, 0 if unknown
 	RdAtomic   uint8  `json:"rd_atomic,omitempty"`   // reads and atomics served at a time (RC), 0 if unknown
+
+	// Selective offers selective retransmission (RC). Connect selects it if both
+	// ends offer it, and needs their RecvBuffer. In the text form an odd buffer
+	// has this meaning, because earlier versions refuse names that they do not
+	// know; sizes of buffers are even.
+	Selective bool `json:"selective,omitempty"`
 }
 
 // LocalEndpoint returns the endpoint of qp, at entry 0 of the GID table of port 1 of
@@ -59,6 +65,7 @@ func LocalEndpoint(dev Device, qp QP, psn uint32) (Endpoint, error) {
 	}
 	if qp.Type() == RC {
 		e.RdAtomic = uint8(min(defaultRdAtomic, dev.QueryDevice().MaxQPRdAtom))
+		e.Selective = port.Selective && port.RecvBuffer > 0
 	}
 	if err := e.validate(); err != nil {
 		return Endpoint{}, localError(qp, err)
@@ -105,7 +112,11 @@ func (e Endpoint) String() string {
 		b = fmt.Appendf(b, ",rd=%d", e.RdAtomic)
 	}
 	if e.RecvBuffer != 0 {
-		b = fmt.Appendf(b, ",buffer=%d", e.RecvBuffer)
+		buffer := e.RecvBuffer
+		if e.Selective {
+			buffer |= 1
+		}
+		b = fmt.Appendf(b, ",buffer=%d", buffer)
 	}
 	return string(b)
 }
@@ -171,7 +182,7 @@ func (e *Endpoint) setField(name, value string) error {
 		e.RdAtomic = uint8(number)
 	case "buffer":
 		number, err = parseNumber(value, 32)
-		e.RecvBuffer = uint32(number)
+		e.RecvBuffer, e.Selective = uint32(number)&^1, number&1 != 0
 	default:
 		err = errors.New("unknown name; want gid, port, qpn, psn, mtu, rd or buffer")
 	}

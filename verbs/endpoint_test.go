@@ -32,7 +32,8 @@ var endpoints = rapid.Custom(func(t *rapid.T) verbs.Endpoint {
 		UDPPort:    rapid.Uint16().Draw(t, "port"),
 		QPN:        rapid.Uint32Range(1, 0xffffff).Draw(t, "QPN"),
 		PSN:        rapid.Uint32Range(0, 0xffffff).Draw(t, "PSN"),
-		RecvBuffer: rapid.Uint32().Draw(t, "buffer"),
+		RecvBuffer: 2 * rapid.Uint32Range(1, 1<<31-1).Draw(t, "buffer"),
+		Selective:  rapid.Bool().Draw(t, "selective"),
 		MTU:        verbs.MTU(rapid.Uint8Range(0, 5).Draw(t, "MTU")),
 		RdAtomic:   rapid.Uint8().Draw(t, "reads and atomics"),
 	}
@@ -67,6 +68,9 @@ func TestEndpointForms(t *testing.T) {
 	require.JSONEq(t, `{"gid":"0000:0000:0000:0000:0000:ffff:0a00:0001","udp_port":4791,
 		"qpn":17,"psn":12345,"recv_buffer":212992,"mtu":"4096","rd_atomic":16}`, string(object))
 
+	selective := e
+	selective.Selective = true
+	require.Equal(t, "gid=10.0.0.1,port=4791,qpn=0x11,psn=0x3039,mtu=4096,rd=16,buffer=212993", selective.String())
 	require.Equal(t, e, endpoint("buffer=0x34000,rd=0x10,mtu=4096,psn=12345,qpn=17,port=4791,gid=::ffff:10.0.0.1"))
 	least := endpoint("gid=fe80::1,qpn=1,psn=0")
 	require.Equal(t, verbs.Endpoint{GID: verbs.GID{0xfe, 0x80, 15: 1}, QPN: 1}, least)
