@@ -16,6 +16,9 @@ type Endpoint struct {
 	// HideRecvBuffer hides the size of the receive buffer from the peer, which
 	// then behaves as towards adapters other than softrnic.
 	HideRecvBuffer bool
+
+	// Selective offers selective retransmission.
+	Selective bool
 }
 
 // Connect connects two RC or two UC queue pairs.
@@ -40,6 +43,10 @@ func (s *Sim) verbsEndpoint(e Endpoint) (verbs.Endpoint, error) {
 		psn = s.Rand().Uint32N(1 << 24)
 	}
 	ep, err := verbs.LocalEndpoint(e.Device, e.QP, psn)
+	ep.Selective = e.Selective
+	if n := e.Options.MaxDestRdAtomic; n > 0 {
+		ep.RdAtomic = uint8(n)
+	}
 	if e.HideRecvBuffer {
 		ep.RecvBuffer = 0
 	}

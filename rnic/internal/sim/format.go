@@ -126,7 +126,9 @@ func (t *Trace) formatHeaders(src, dst *Device, p *wire.Packet) string {
 	if p.Info.IETH {
 		add("invalidates %s", t.keyName(dst, p.IETH().RKey))
 	}
-	if _, most := p.Info.PayloadRange(wire.MaxMTU); most > 0 {
+	if p.Info.Operation == wire.OpSelectiveAck {
+		add("%s", formatSelectiveAck(p.Payload))
+	} else if _, most := p.Info.PayloadRange(wire.MaxMTU); most > 0 {
 		add("%d bytes", len(p.Payload))
 	}
 	if p.BTH.More {
@@ -204,4 +206,41 @@ func (t *Trace) formatCompletion(d *Device, wc *verbs.WC) string {
 		s += fmt.Sprintf(", GRH, from qp 0x%x", wc.SrcQPN)
 	}
 	return s
+}
+
+// formatSelectiveAck returns the PSNs that a selective acknowledgement reports.
+func formatSelectiveAck(payload []byte) string {
+	var s wire.SelectiveAck
+	if !s.Parse(payload) {
+		return "malformed"
+	}
+	text := "arrived"
+	first, last := wire.PSN(0), wire.PSN(0)
+	flush := func() {
+		switch {
+		case first == last:
+		case first.Add(1) == last:
+			text += fmt.Sprintf(" %d", first)
+		default:
+			text += fmt.Sprintf(" %d-%d", first, last.Add(-1))
+		}
+	}
+	for _, b := range s.Blocks {
+		for i := range 64 {
+			if b.Arrived>>i&1 == 0 {
+				continue
+			}
+			p := b.PSN.Add(i)
+			if p != last || first == last {
+				flush()
+				first = p
+			}
+			last = p.Add(1)
+		}
+	}
+	flush()
+	if s.Duplicates > 0 {
+		text += fmt.Sprintf(", duplicates %d", s.Duplicates)
+	}
+	return text
 }

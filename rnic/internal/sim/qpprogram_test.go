@@ -18,6 +18,7 @@ type pair struct {
 	mtu    verbs.MTU
 	most   int // bytes of its longest message
 	known  bool
+	sel    bool // selective retransmission
 	lives  int  // number of times that it may still be broken
 	killed bool // it was broken: any request may fail
 	down   bool // about to be recreated
@@ -73,7 +74,8 @@ func (h *qpProgram) String() string {
 
 // pair creates a connection between two hosts.
 func (w *world) pair(typ verbs.QPType, a, b *host) {
-	p := &pair{world: w, typ: typ, mtu: verbs.MTU(w.between(1, 5)), known: w.chance(50)}
+	p := &pair{world: w, typ: typ, mtu: verbs.MTU(w.between(1, 5)), known: w.chance(60)}
+	p.sel = p.known && w.chance(60)
 	p.most = pick(w, 300, 3000, 20_000, 64<<10)
 	if typ == verbs.RC && w.chance(30) {
 		p.lives = w.between(1, 2)
@@ -84,7 +86,7 @@ func (w *world) pair(typ verbs.QPType, a, b *host) {
 	}
 	p.ends[0].peer, p.ends[1].peer = p.ends[1], p.ends[0]
 	p.connect()
-	w.notes = append(w.notes, fmt.Sprintf("%v %v-%v mtu %d most %d", typ, p.ends[0], p.ends[1], p.mtu.Bytes(), p.most))
+	w.notes = append(w.notes, fmt.Sprintf("%v %v-%v mtu %d most %d known %v selective %v", typ, p.ends[0], p.ends[1], p.mtu.Bytes(), p.most, p.known, p.sel))
 	if p.lives > 0 {
 		p.ends[0].host.dev.ScheduleAt(w.randomTime(20), p.kill)
 	}
@@ -151,7 +153,7 @@ func (p *pair) connect() {
 	}
 	var ends [2]sim.Endpoint
 	for i, h := range p.ends {
-		ends[i] = sim.Endpoint{Device: h.host.dev, QP: h.qp, Options: options, HideRecvBuffer: !p.known}
+		ends[i] = sim.Endpoint{Device: h.host.dev, QP: h.qp, Options: options, HideRecvBuffer: !p.known, Selective: p.sel}
 		if w.chance(20) {
 			ends[i].PSN = 1<<24 - uint32(w.between(1, 20)) // close to the wrap
 		}

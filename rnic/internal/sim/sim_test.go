@@ -34,10 +34,10 @@ func newEnd(t testing.TB, s *sim.Sim, o sim.DeviceOptions) *end {
 	t.Cleanup(func() { e.dev.Close() })
 	e.pd, err = e.dev.AllocPD()
 	require.NoError(t, err)
-	e.cq, err = e.dev.CreateCQ(1024)
+	e.cq, err = e.dev.CreateCQ(4096)
 	require.NoError(t, err)
 	e.qp, err = e.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: e.cq, RecvCQ: e.cq,
-		Cap: verbs.QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4}})
+		Cap: verbs.QPCap{MaxSendWR: 2048, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4}})
 	require.NoError(t, err)
 	e.mr, err = e.pd.RegMR(make([]byte, regionSize), verbs.AccessLocalWrite|verbs.AccessRemote|verbs.AccessZeroBased)
 	require.NoError(t, err)

@@ -167,7 +167,9 @@ func (t *Tally) count(pkt []byte) {
 	if p.Parse(pkt) != wire.DropNone {
 		return
 	}
-	t.Payload += uint64(len(p.Payload))
+	if p.Info.Operation != wire.OpSelectiveAck {
+		t.Payload += uint64(len(p.Payload))
+	}
 	switch {
 	case p.Info.Operation == wire.OpCNP:
 		t.CNPs++

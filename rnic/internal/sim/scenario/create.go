@@ -208,7 +208,8 @@ func (r *runner) connectQPs(w *arguments) error {
 	}
 	var ends [2]sim.Endpoint
 	var qps [2]*qp
-	known := w.takeFlag("known")
+	selective := w.takeFlag("selective")
+	known := w.takeFlag("known") || selective
 	for i := range ends {
 		name := w.nextName()
 		q, err := r.createQP(name, typ, w)
@@ -227,7 +228,7 @@ func (r *runner) connectQPs(w *arguments) error {
 		if t := w.option("mtu", name, "1024"); o.MTU.UnmarshalText([]byte(t)) != nil {
 			return fmt.Errorf("%s: want an MTU", t)
 		}
-		ends[i] = sim.Endpoint{Device: q.dev.Device, QP: q.QP, PSN: uint32(w.numberOption("psn", name, 0)), Options: o, HideRecvBuffer: !known}
+		ends[i] = sim.Endpoint{Device: q.dev.Device, QP: q.QP, PSN: uint32(w.numberOption("psn", name, 0)), Options: o, HideRecvBuffer: !known, Selective: selective}
 	}
 	qps[0].peer, qps[1].peer = qps[1], qps[0]
 	if err := w.finish(); err != nil {

@@ -33,9 +33,9 @@
 //	window NAME on=DEVICE
 //	srq NAME on=DEVICE [max=N] [limit=N]
 //	connect rc|uc A B [mtu=] [psn=] [timeout=] [retry=] [rnr=] [min_rnr=] [rd=] [dest_rd=]
-//			[access=FLAGS] [srq=NAME] [credits=off] [known] [send_wr=] [recv_wr=] [recv_sge=]
+//			[access=FLAGS] [srq=NAME] [credits=off] [known] [selective] [send_wr=] [recv_wr=] [recv_sge=]
 //		two queue pairs, named after their devices: a, or a.2 for another one. Each
-//		end hides its receive buffer from the other unless known is given.
+//		end hides its receive buffer from the other unless known or selective is given.
 //	ud NAME [qkey=] [psn=]
 //
 // FLAGS are names of verbs.AccessFlags in small letters joined by "+".
