@@ -176,7 +176,10 @@ func timesOf(t *testing.T) map[string]times {
 			{"the attribute: [1.8 s] with", retries(14), true, "TestRetryBudget"},
 			{"verbs.ConnectOptions` and of connection management, [7.2 s] with", retries(16), true, "TestRetryBudget TestStoppedPeer"},
 			{"`GiveUp`, by default [10 s]", k.time("qp.giveUp"), false, "TestDatagramRDMAGivesUp"},
-		}, []string{"Without progress for 4.096 us", "exhausted within 3.5 ms"}, false},
+			{"leave after at least [0.2 ms] instead", k.time("reliability.earlyProbeTimeout"), false, "TestEarlyProbes"},
+			{"instead of [2 ms]. A", k.time("reliability.minProbeTimeout"), false, "TestRTTEstimates"},
+			{"a path of more than [0.25 ms] the", k.time("reliability.longPath"), false, "TestBandwidth"},
+		}, []string{"Without progress for 4.096 us", "exhausted within 3.5 ms", "reordered by 0.2 ms"}, false},
 
 		"observability.md": {[]promise{
 			{"once per queue, after one to [two seconds]:", 2 * k.time("rnic.waitCheckInterval"), false, "TestStuckWaiterIsReported TestWaiterWatchEnds"},
