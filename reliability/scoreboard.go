@@ -161,7 +161,7 @@ func (b *Scoreboard) NewestRTT() int64 { return b.newest.rtt }
 // The result is valid until the next call.
 func (b *Scoreboard) Detect(now Time, top wire.PSN) []wire.PSN {
 	b.found, b.due = b.found[:0], 0
-	// An arrival may be reported late, so what was observed is bounded by a round trip.
+	// An arrival may be reported late, so the observed delay is bounded by a round trip.
 	tolerance := min(b.order.tolerance(), max(b.newest.rtt, b.ahead.rtt))
 	wait := Time(b.newest.rtt + tolerance)
 	reordered := b.order.seen(now)

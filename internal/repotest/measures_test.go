@@ -29,7 +29,7 @@ var limits = map[string]float64{
 	"lines of documents over 140 characters":            0,
 	"cells of tables over 90 characters":                0,
 	"public packages":                                   19,
-	"exported names":                                    1230,
+	"exported names":                                    1186,
 	"exported constants and variables":                  613,
 	"packages without a runnable example":               8,
 }
