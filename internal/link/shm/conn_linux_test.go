@@ -129,6 +129,31 @@ func TestMixed(t *testing.T) {
 	read(plain, 1)
 }
 
+// TestQuietSocket checks that a packet at the socket, where none has come for long, ends a wait and is in the
+// next batch, although rings are looked at more often.
+func TestQuietSocket(t *testing.T) {
+	a, b := openLink(t), openLink(t)
+	sendPackets(t, a, b, 0, 1, 64)
+	receivePackets(t, b, a, 0, 1, 64)
+	plain, err := link.OpenUDP(link.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0")})
+	require.NoError(t, err)
+	defer plain.Close()
+	r := link.NewDatagrams(16)
+	for range 3 {
+		b.quietLooks = socketMemory
+		batch := link.NewBatch(1 << 10)
+		clear(batch.Next(&wire.Path{Dst: b.local}, 64))
+		require.NoError(t, plain.WriteBatch(batch))
+		readable, err := b.Wait(10 * time.Second)
+		require.NoError(t, err)
+		require.True(t, readable)
+		n, err := b.ReadBatch(r)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		require.Equal(t, plain.LocalAddr(), r.Msgs()[0].Src)
+	}
+}
+
 // TestWake ends a Wait by a packet of a ring, and by the first packet of a new ring.
 func TestWake(t *testing.T) {
 	a, b, other := openLink(t), openLink(t), openLink(t)

@@ -262,7 +262,7 @@ func (c *conn) endSleep() (readable bool) {
 		readable = readable || !in.ring.isEmpty()
 	}
 	c.lookAtIdle(len(c.idle))
-	c.emptyLooks = busySocket
+	c.emptyLooks = idleSocket // the next ReadBatch looks at the socket, which may have ended the wait
 	return readable || len(c.joining) > 0 || c.gone.Load() > 0
 }
 
