@@ -100,7 +100,15 @@ func (c *Core) windowAllows(inFlight, n int) bool {
 	if c.sel == nil || inFlight == 0 || c.sending != nil {
 		return c.window.Allows(inFlight, n)
 	}
-	return inFlight+n <= c.sel.bandwidth.Limit(c.window.Size(), c.sel.order.Shortest(), c.sel.recovering, recoveryGain)
+	return inFlight+n <= c.sel.bandwidth.Limit(c.window.Size(), c.roundTrip(), c.sel.recovering, recoveryGain)
+}
+
+// roundTrip returns the round trip in nanoseconds for the bandwidth-delay product: the smoothed one
+// includes the delays of busy systems, without which the window would be too small, but also that of
+// a queue on the path, hence the bound.
+func (c *Core) roundTrip() int64 {
+	shortest := c.sel.order.Shortest()
+	return min(max(c.rtt.Smoothed(), shortest), 2*shortest)
 }
 
 // The bytes in flight in units of the bandwidth-delay product while losses are repaired.
