@@ -42,11 +42,8 @@ func (c *Core) startRateControl() {
 func (c *Core) stopRateControl() { c.sending, c.reading, c.resumeAt = nil, nil, 0 }
 
 // mayPace reports whether the pacer lets the next packet with data pass. If not, Drain is due at
-// resumeAt.
+// resumeAt. There must be a controller.
 func (c *Core) mayPace(now reliability.Time) bool {
-	if c.sending == nil {
-		return true
-	}
 	if at := c.sending.NextSend(now); at > now {
 		if c.resumeAt == 0 {
 			c.counters.PacingStalls++

@@ -250,7 +250,7 @@ func TestPacedResponses(t *testing.T) {
 	require.NotEmpty(t, responses)
 	p.now += 100 * reliability.Microsecond
 	p.deliver(p.a, responses...)
-	for range 8 {
+	for range 60 {
 		pkt := p.cnp()
 		pkt.Src, pkt.BTH.DestQPN = p.a.addr, p.b.Num()
 		p.deliver(p.b, pkt)
