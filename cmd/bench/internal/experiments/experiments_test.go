@@ -84,6 +84,15 @@ func TestExperiments(t *testing.T) {
 			},
 		},
 		{
+			name: "verbs-congestion",
+			set:  bench.Settings{"flows": "2", "rounds": "1", "warmup": "20ms", "time": "50ms"},
+			units: map[string][]string{
+				jainUnit:                {"rc-write", "rc-write-off"},
+				measure.MegabytesPerSec: {"rc-write", "rc-write-off"},
+				measure.Microseconds:    {"rc-write", "rc-write-off"},
+			},
+		},
+		{
 			name: "ib-transports",
 			long: true,
 			set:  bench.Settings{"latency": "8,10000", "bandwidth": "4KiB,10000", "iters": "50", "rounds": "2", "time": "5ms", "beside": "nothing"},
