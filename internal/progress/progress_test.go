@@ -153,13 +153,10 @@ func (n *network) start(wg *sync.WaitGroup, parent context.Context, c *condition
 }
 
 func seeds(t *testing.T) int {
-	n := 300
-	if s := os.Getenv("SOFTRNIC_SEEDS"); s != "" {
-		var err error
-		n, err = strconv.Atoi(s)
-		require.NoError(t, err)
+	if n, err := strconv.Atoi(os.Getenv("SOFTRNIC_SEEDS")); err == nil { // a range is for the simulator
+		return n
 	}
-	return n
+	return 300
 }
 
 // TestSeeds runs random calls, events and cancellations and checks after each batch, when
