@@ -45,8 +45,9 @@ type Resources struct {
 const maxReplays = 256
 
 // ScheduleReplay queues the PSNs from to to of the response of e to be sent
-// again, before all pending responses, whether or not e itself is pending. It
-// reports false if too many are queued.
+// again, before all pending responses, whether or not e itself is pending. If it
+// is, it may then be evicted: the requester may have received all of it by
+// replays when it sends new requests. It reports false if too many are queued.
 func (r *Resources) ScheduleReplay(e *Resource, from, to wire.PSN) bool {
 	if len(r.replays)-r.firstReplay == maxReplays {
 		return false
@@ -54,6 +55,7 @@ func (r *Resources) ScheduleReplay(e *Resource, from, to wire.PSN) bool {
 	if r.firstReplay == maxReplays {
 		r.replays, r.firstReplay = r.replays[:copy(r.replays, r.replays[r.firstReplay:])], 0
 	}
+	e.replay = true
 	part := *e
 	part.From, part.Next, part.To, part.pending, part.replay = from, from, to, true, true
 	r.replays = append(r.replays, part)

@@ -154,3 +154,22 @@ func (r *Resources) respondAll() *Resource {
 	r.ScheduleResponse(e, 1, 1, false)
 	return e
 }
+
+// TestReplayPermitsEviction checks that a pending response of which a part was requested again does
+// not refuse a new read: the requester may have received all of it.
+func TestReplayPermitsEviction(t *testing.T) {
+	var r Resources
+	r.Reset(1)
+	e := r.Add()
+	e.First, e.Last = at(0), at(3)
+	r.ScheduleResponse(e, at(0), at(3), false)
+	require.Nil(t, r.Add(), "the response is pending")
+	require.True(t, r.ScheduleReplay(e, at(1), at(2)))
+	part := r.NextPending()
+	require.Equal(t, []any{at(1), at(2)}, []any{part.Next, part.To}, "before the rest")
+	require.False(t, r.OnPacketSent(part))
+	require.True(t, r.OnPacketSent(part))
+	require.Same(t, e, r.NextPending())
+	require.NotNil(t, r.Add())
+	require.Nil(t, r.NextPending())
+}
