@@ -301,20 +301,34 @@ func (b *Batch) GroupSize(i int) (bytes, seg int) { return b.groups[i].bytes, b.
 // receiver drops it.
 func (b *Batch) CopyGroup(i int, to []byte) {
 	g := &b.groups[i]
-	for j := g.first; j < g.first+g.count; j++ {
-		p := &b.packets[j]
-		n := p.end - p.off
-		if p.payload == nil {
-			copy(to[:n], b.buf[p.off:p.end])
-		} else {
-			payload, icrc := p.payloadOffsets()
-			head := copy(to, b.buf[p.off:payload])
-			if place.Load(to[head:head+len(p.payload)], p.payload) {
-				copy(to[head+len(p.payload):n], b.buf[icrc:p.end])
-			} else {
-				clear(to[:n])
-			}
+	packets := b.packets[g.first : g.first+g.count]
+	if b.zeroCopyCount == 0 {
+		b.copyPackets(packets, to)
+		return
+	}
+	if place.Try(func() { b.copyPackets(packets, to) }) {
+		return
+	}
+	for j := range packets { // one of them cannot be read
+		n := packets[j].end - packets[j].off
+		if !place.Try(func() { b.copyPackets(packets[j:j+1], to) }) {
+			clear(to[:n])
 		}
 		to = to[n:]
+	}
+}
+
+// copyPackets copies packets, one behind the other. Reading a payload may be a page fault.
+func (b *Batch) copyPackets(packets []packet, to []byte) {
+	for j := range packets {
+		p := &packets[j]
+		if p.payload == nil {
+			to = to[copy(to, b.buf[p.off:p.end]):]
+			continue
+		}
+		payload, icrc := p.payloadOffsets()
+		to = to[copy(to, b.buf[p.off:payload]):]
+		to = to[copy(to, p.payload):]
+		to = to[copy(to, b.buf[icrc:p.end]):]
 	}
 }
