@@ -176,6 +176,31 @@ func TestWake(t *testing.T) {
 	}
 }
 
+// TestWakeBySocket reads the socket after a Wait that found it readable, although nothing came there for
+// long.
+func TestWakeBySocket(t *testing.T) {
+	a, b := openLink(t), openLink(t)
+	sendPackets(t, a, b, 0, 1, 64)
+	receivePackets(t, b, a, 0, 1, 64)
+	r := link.NewDatagrams(4)
+	for range 2 * socketMemory * idleSocket {
+		_, err := b.ReadBatch(r)
+		require.NoError(t, err)
+	}
+	require.GreaterOrEqual(t, b.quietLooks, socketMemory)
+	batch := link.NewBatch(4096)
+	clear(batch.Next(&wire.Path{Dst: b.local}, 64))
+	require.NoError(t, a.Conn.WriteBatch(batch))
+	for readable := false; !readable; {
+		var err error
+		readable, err = b.Wait(20 * time.Second)
+		require.NoError(t, err)
+	}
+	n, err := b.ReadBatch(r)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+}
+
 // TestPeerCloses goes back to the socket when a peer closes, and to a new ring when it opens again.
 func TestPeerCloses(t *testing.T) {
 	a, b := openLink(t), openLink(t)

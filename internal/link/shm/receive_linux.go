@@ -232,7 +232,7 @@ func (c *conn) Wait(timeout time.Duration) (bool, error) {
 		return true, nil
 	}
 	readable, err := c.Conn.Wait(timeout)
-	return c.endSleep() || readable, err
+	return c.endSleep(readable), err
 }
 
 // beginSleep reports whether all rings are empty and their producers will wake this end.
@@ -253,10 +253,14 @@ func (c *conn) beginSleep() bool {
 	return true
 }
 
-// endSleep reports whether a ring has a record.
-func (c *conn) endSleep() (readable bool) {
+// endSleep reports whether the socket is readable or a ring has a record. The next ReadBatch without
+// records reads a readable socket, so that a waiter does not wait again.
+func (c *conn) endSleep(readable bool) bool {
 	c.readMu.Lock()
 	defer c.readMu.Unlock()
+	if readable {
+		c.quietLooks = 0
+	}
 	for _, in := range c.active {
 		in.ring.endSleep()
 		readable = readable || !in.ring.isEmpty()
