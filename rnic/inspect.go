@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/softrnic/softrnic/internal/counters"
 	"github.com/softrnic/softrnic/internal/link"
@@ -270,12 +271,16 @@ func (q *queuePair) info(history bool) (QPInfo, bool) {
 	return i, true
 }
 
-// routeOf returns the name of the way of a link to a queue pair of a peer, or "" if it has only one.
+// routeOf returns the name of the way of a link to a queue pair of a peer, or "" on other links than
+// sockets and shared memory.
 func routeOf(c link.Conn, peer netip.AddrPort, qpn uint32) string {
 	if r, ok := c.(interface {
 		Route(dst netip.AddrPort, qpn uint32) string
 	}); ok {
 		return r.Route(peer, qpn)
+	}
+	if strings.HasPrefix(c.Caps().Name, "udp") {
+		return "udp"
 	}
 	return ""
 }
