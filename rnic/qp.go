@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/congestion"
@@ -123,9 +124,23 @@ func (q *queuePair) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 	if q.core.State() == verbs.StateReset {
 		q.purgeCompletions()
 	}
+	if q.core.State() == verbs.StateRTR {
+		q.connectLink()
+	}
 	s.drainQP(q, now)
 	s.flush()
 	return nil
+}
+
+// connectLink lets the link find the way to the peer, so that the first packet does not wait for it. The
+// shard's lock is held.
+func (q *queuePair) connectLink() {
+	c, ok := q.shard.socket.(interface {
+		Connect(dst netip.AddrPort, qpn uint32)
+	})
+	if dst := q.core.PeerPath().Dst; ok && dst.IsValid() {
+		c.Connect(dst, q.core.Query().DestQPN)
+	}
 }
 
 // purgeCompletions removes the queue pair's unpolled completions and clears its

@@ -101,6 +101,16 @@ func (c *conn) writeRest(b *link.Batch) error {
 	return err
 }
 
+// Connect finds the way to a queue pair at an address before the first packet. WriteBatch does it
+// otherwise.
+func (c *conn) Connect(dst netip.AddrPort, qpn uint32) {
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	if !c.closed.Load() {
+		c.findRing(dst, binary.BigEndian.AppendUint32(make([]byte, 4, 8), qpn))
+	}
+}
+
 // findRing returns the ring for packets that begin with the header, or nil. The first packet asks for
 // a ring.
 func (c *conn) findRing(dst netip.AddrPort, header []byte) *outgoing {
