@@ -42,8 +42,13 @@ func (c *Core) startRateControl() {
 func (c *Core) stopRateControl() { c.sending, c.reading, c.resumeAt = nil, nil, 0 }
 
 // mayPace reports whether the pacer lets the next packet with data pass. If not, Drain is due at
-// resumeAt. There must be a controller.
+// resumeAt.
 func (c *Core) mayPace(now reliability.Time) bool {
+	return c.sending == nil || c.askPacer(now)
+}
+
+// askPacer is mayPace of a queue pair with a controller. It is apart so that mayPace is inlined.
+func (c *Core) askPacer(now reliability.Time) bool {
 	if at := c.sending.NextSend(now); at > now {
 		if c.resumeAt == 0 {
 			c.counters.PacingStalls++

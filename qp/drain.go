@@ -77,7 +77,7 @@ func (c *Core) sendResponse(now reliability.Time, out Out, r *reliability.Resour
 		return true
 	}
 	for r.Pending() {
-		if c.sending != nil && !c.mayPace(now) {
+		if !c.mayPace(now) {
 			return false
 		}
 		off := uint32(r.Next.Sub(r.First)) * c.mtu

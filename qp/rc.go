@@ -52,7 +52,7 @@ func (t rc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
 		}
 		t.forceAckReq = true // send one more packet to get an acknowledgement, so that the window moves
 	}
-	if t.sending != nil && !t.mayPace(now) {
+	if !t.mayPace(now) {
 		return blocked
 	}
 	fillsWindow := !t.windowAllows(inFlight+int(n)+PacketCost, int(t.mtu)+PacketCost)
