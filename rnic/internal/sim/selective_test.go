@@ -3,7 +3,6 @@ package sim_test
 import (
 	"bytes"
 	"flag"
-	"fmt"
 	"testing"
 	"time"
 
@@ -122,7 +121,7 @@ func TestSelectiveGoodput(t *testing.T) {
 				if path.rtt <= time.Millisecond { // the longest path misses the goals
 					require.Greater(t, worst, 0.9*p.part, "%+v", l)
 				}
-				t.Log(fmt.Sprintf("%v, round trip %v, loss %s: %.3f of it, the worst of %d seeds %.3f (%.2f)", op, path.rtt, p.loss, sum/float64(seeds), seeds, worst, p.part))
+				t.Logf("%v, round trip %v, loss %s: %.3f of it, the worst of %d seeds %.3f (%.2f)", op, path.rtt, p.loss, sum/float64(seeds), seeds, worst, p.part)
 			}
 		}
 	}
