@@ -95,8 +95,15 @@ func unmapAll(list [][]byte) {
 // backMemory makes the system back memory of a ring, and reports whether there is enough of it: an
 // access without would be a SIGBUS. Systems before Linux 5.14 back it on use.
 func backMemory(mem []byte) bool {
-	err := unix.Madvise(mem, unix.MADV_POPULATE_WRITE)
-	return err == nil || err == unix.EINVAL
+	for {
+		switch unix.Madvise(mem, unix.MADV_POPULATE_WRITE) {
+		case nil, unix.EINVAL:
+			return true
+		case unix.EINTR: // the Go runtime interrupts threads by signals
+		default:
+			return false
+		}
+	}
 }
 
 // checkUser returns an error unless the other end of a connection has the user of this process.
