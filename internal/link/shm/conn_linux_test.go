@@ -154,6 +154,29 @@ func TestQuietSocket(t *testing.T) {
 	}
 }
 
+// TestUCStaysInOrder checks that packets of UC follow earlier ones through the socket, although a ring has
+// been opened since, and that others use the ring.
+func TestUCStaysInOrder(t *testing.T) {
+	a, b := openLink(t), openLink(t)
+	send := func(opcode wire.Opcode) {
+		batch := link.NewBatch(1 << 10)
+		pkt := batch.Next(&wire.Path{Dst: b.local}, 64)
+		clear(pkt)
+		pkt[0] = byte(opcode)
+		require.NoError(t, a.WriteBatch(batch))
+	}
+	later := time.Now().Add(time.Hour)
+	a.destinations[b.local] = &destination{addr: b.local, rings: []*outgoing{{retryAt: later}}}
+	send(wire.UCSendOnly)
+	require.Equal(t, uint64(1), link.StatsOf(a.Conn).SentPackets)
+	a.destinations[b.local].rings[0].retryAt = time.Time{}
+	send(wire.RCSendOnly)
+	require.Equal(t, uint64(1), a.Stats().SharedSentPackets)
+	send(wire.UCSendOnly)
+	require.Equal(t, uint64(2), link.StatsOf(a.Conn).SentPackets)
+	require.Equal(t, uint64(1), a.Stats().SharedSentPackets)
+}
+
 // TestWake ends a Wait by a packet of a ring, and by the first packet of a new ring.
 func TestWake(t *testing.T) {
 	a, b, other := openLink(t), openLink(t), openLink(t)

@@ -41,6 +41,10 @@ type destination struct {
 	addr   netip.AddrPort
 	shards int // 0 if unknown, or bySlot: the rings are by slot
 	rings  []*outgoing
+
+	// ucBySocket is set when packets of UC have gone through the socket, where later ones follow: a
+	// busy system may deliver the first after packets of a ring, and UC drops messages out of order.
+	ucBySocket bool
 }
 
 // An outgoing is the way to one link: a ring, or none until retryAt.
@@ -111,9 +115,24 @@ func (c *conn) Connect(dst netip.AddrPort, qpn uint32) {
 	}
 }
 
-// findRing returns the ring for packets that begin with the header, or nil. The first packet asks for
-// a ring.
+// findRing returns the ring for packets that begin with the header, or nil for the socket.
 func (c *conn) findRing(dst netip.AddrPort, header []byte) *outgoing {
+	o := c.lookUpRing(dst, header)
+	if header[0]>>5 == ucOpcodes {
+		if c.last.ucBySocket {
+			return nil
+		}
+		c.last.ucBySocket = o == nil
+	}
+	return o
+}
+
+// ucOpcodes are the upper three bits of the opcodes of UC (IBTA volume 1, 9.2.1).
+const ucOpcodes = 1
+
+// lookUpRing returns the ring for packets that begin with the header, or nil. The first packet asks for
+// a ring.
+func (c *conn) lookUpRing(dst netip.AddrPort, header []byte) *outgoing {
 	d := c.last
 	if d == nil || d.addr != dst {
 		if d = c.destinations[dst]; d == nil {
@@ -181,7 +200,7 @@ func (c *conn) openRing(d *destination, o *outgoing, i int, qpn uint32) *outgoin
 		d.shards = shards
 		if right := int(qpn) % shards; right != i { // the first ring is that of shard 0
 			o.setRing(c, p)
-			return c.findRing(d.addr, binary.BigEndian.AppendUint32(make([]byte, 4, 8), qpn))
+			return c.lookUpRing(d.addr, binary.BigEndian.AppendUint32(make([]byte, 4, 8), qpn))
 		}
 	}
 	if err != nil || !o.setRing(c, p) {
