@@ -138,7 +138,7 @@ func (p *producer) reserveRecord(n int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if (!ok || n >= largeRecord) && p.raiseLimit() {
+		if (!ok || n >= largeRecord || p.isBehind()) && p.raiseLimit() {
 			continue
 		}
 		if !ok {
@@ -153,6 +153,12 @@ func (p *producer) reserveRecord(n int) ([]byte, error) {
 	}
 	at := p.next&p.mask + headerSize
 	return p.records[at : at+uint64(n) : at+uint64(n)], nil
+}
+
+// isBehind reports whether the consumer has a quarter of the part in use still to read. After the wrap the
+// records have only this part until the next one.
+func (p *producer) isBehind() bool {
+	return p.next-p.ring.consumedCounter().Load() > p.limit/4
 }
 
 // hasRoom reports whether n bytes from the next record on are free.

@@ -75,6 +75,30 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// TestLimit checks that a producer of small records stays in a part of the ring while the consumer keeps
+// up, and uses more of it while the consumer is behind.
+func TestLimit(t *testing.T) {
+	for _, keepsUp := range []bool{true, false} {
+		p, c := openBoth(t, newTestRing(t))
+		for range 3 * minLimit / 4096 {
+			room, err := p.reserveRecord(4096)
+			require.NoError(t, err)
+			require.NotNil(t, room, "the ring is full")
+			p.commitRecord(newWord(4096, 4096, 0, false))
+			if keepsUp || c.next+minLimit/2 < p.next { // else half of the first part remains
+				_, _, err := c.takeRecord()
+				require.NoError(t, err)
+				c.releaseRecords()
+			}
+		}
+		if keepsUp {
+			require.Equal(t, uint64(minLimit), p.limit)
+		} else {
+			require.Equal(t, uint64(testSize), p.limit)
+		}
+	}
+}
+
 // TestConcurrent moves numbered records between two goroutines: none is lost, doubled or mixed.
 func TestConcurrent(t *testing.T) {
 	p, c := openBoth(t, newTestRing(t))
