@@ -8,6 +8,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/peers"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sharedfile"
 	"github.com/softrnic/softrnic/cmd/bench/internal/shmraw"
 	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
 )
@@ -88,7 +89,7 @@ type sharedRun struct {
 
 func sharedMemory(ctx context.Context, r *run) error {
 	s := &sharedRun{run: r}
-	if !shmraw.Supported {
+	if !sharedfile.Supported {
 		r.EmitAbsent(shmWrite, "shared memory is for Linux only")
 		return nil
 	}

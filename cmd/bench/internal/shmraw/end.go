@@ -10,6 +10,7 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sharedfile"
 )
 
 const (
@@ -48,7 +49,7 @@ type ring struct {
 const recordLine = 64
 
 func serveEnd(ctx context.Context, w *proc.Worker, path string) error {
-	mem, err := mapFile(path)
+	mem, err := sharedfile.Map(path, fileBytes)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sharedfile"
 )
 
 const (
@@ -45,7 +46,7 @@ func init() { proc.RegisterArgs(worker, roleEnd, serveEnd) }
 
 // Open starts the two processes. The caller must close the session.
 func Open(ctx context.Context) (*Session, error) {
-	path, err := newFile()
+	path, err := sharedfile.Create(fileBytes)
 	if err != nil {
 		return nil, err
 	}

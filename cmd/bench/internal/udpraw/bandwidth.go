@@ -8,6 +8,7 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sharedfile"
 )
 
 // Credits selects how the sink reports received packets to the source.
@@ -64,7 +65,7 @@ func OpenBandwidth(ctx context.Context, o BandwidthOptions) (*Bandwidth, error) 
 	}
 	b := &Bandwidth{o: o}
 	if o.Credits != CreditsByDatagram {
-		path, err := newCreditFile()
+		path, err := sharedfile.Create(os.Getpagesize())
 		switch {
 		case err == nil:
 			b.creditFile, b.o.Credits = path, CreditsShared

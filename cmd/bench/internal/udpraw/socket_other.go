@@ -20,8 +20,3 @@ func openSocket(o socketOptions) (socket, error) {
 	}
 	return openNetSocket(o)
 }
-
-var errNoSharedCredits = errors.New("udpraw: shared-memory credits: Linux only")
-
-func newCreditFile() (string, error)                       { return "", errNoSharedCredits }
-func openSharedCredits(path string) (creditChannel, error) { return nil, errNoSharedCredits }
