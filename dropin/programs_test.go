@@ -101,6 +101,7 @@ func TestSignals(t *testing.T) {
 		{name: "exit", code: 50 + int(syscall.SIGPROF)},
 		{name: "exit", code: 50 + int(syscall.SIGPROF)}, // each interrupts another instruction
 		{name: "exit", code: 50 + int(syscall.SIGPROF)},
+		{name: "exit-elsewhere", code: 50},
 		{name: "mask"},
 		{name: "interrupted"},
 		{name: "urgent"},

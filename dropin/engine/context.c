@@ -43,16 +43,24 @@ static void *close_devices(void *unused)
 	return unused;
 }
 
-// close_at_exit closes the devices. A handler of a signal that calls exit may have interrupted this thread in a call of
-// Go, which cannot be entered once more: another thread closes them then. It has a second, since the interrupted call
-// may hold a lock, and later calls fail as in a child by fork.
-static void close_at_exit(void)
+static _Atomic bool ending;
+static pthread_t ending_thread;
+
+bool ends_elsewhere(void) { return atomic_load(&ending) && !pthread_equal(ending_thread, pthread_self()); }
+
+// close_at_exit closes the devices at the end of the process, after the functions that the program gave to atexit. A
+// handler of a signal that calls exit may have interrupted this thread in a call of Go, which cannot be entered once
+// more: another thread closes them then. It has a second, since the interrupted call may hold a lock, and later calls
+// fail as in a child by fork.
+__attribute__((destructor)) static void close_at_exit(void)
 {
 	stack_t stack;
 	pthread_t thread;
 	struct timespec limit;
-	if (softrnic_forked)
+	if (softrnic_forked || device_count < 0)
 		return;
+	ending_thread = pthread_self();
+	atomic_store(&ending, true);
 	if (sigaltstack(NULL, &stack) || !(stack.ss_flags & SS_ONSTACK)) {
 		go_close_devices();
 		return;
@@ -85,7 +93,6 @@ static int open_devices(void)
 			snprintf(device->ibdev_path, sizeof device->ibdev_path, "/sys/class/infiniband/softrnic%d", i);
 		}
 		device_count = count;
-		atexit(close_at_exit);
 	}
 	pthread_mutex_unlock(&devices_mutex);
 	return device_count;

@@ -7,9 +7,8 @@
 
 int poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
-	if (count <= 0 || softrnic_forked)
-		return softrnic_forked ? -EIO : count;
-	return go_poll_cq(cq->handle, count, wc);
+	int n = softrnic_forked ? -EIO : count <= 0 ? count : go_poll_cq(cq->handle, count, wc);
+	return n && ends_elsewhere() ? 0 : n;
 }
 
 int req_notify_cq(struct ibv_cq *cq, int solicited_only)
@@ -30,8 +29,10 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	struct completion_queue *q = (struct completion_queue *)cq;
 	int n = !q->timed ? poll_cq(&q->v.cq, 1, &q->wc) :
 		softrnic_forked ? -EIO : go_poll_timed_cq(q->v.cq.handle, &q->wc, &q->times);
-	if (n <= 0)
-		return n ? EIO : ENOENT;
+	if (!n || ends_elsewhere())
+		return ENOENT;
+	if (n < 0)
+		return EIO;
 	cq->wr_id = q->wc.wr_id;
 	cq->status = q->wc.status;
 	return 0;

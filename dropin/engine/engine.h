@@ -157,6 +157,10 @@ static inline struct context *context_of(struct ibv_context *context)
 // handler of a signal has ended by exit.
 extern bool softrnic_forked;
 
+// ends_elsewhere reports whether another thread ends the process. With hardware, posting and polling go on until the
+// process is gone: here requests are accepted then and never complete, so that this thread sees no error.
+bool ends_elsewhere(void);
+
 // lock_object locks a mutex of an object. In a child by fork, a thread that the child does not have
 // may hold it for ever, and no thread raises events.
 static inline void lock_object(pthread_mutex_t *mutex)

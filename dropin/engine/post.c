@@ -80,7 +80,7 @@ int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **ba
 		for (; wr && n < BATCH; wr = wr->next)
 			convert(&batch[n++], qp, wr);
 		int error = softrnic_forked ? EIO : go_post_send(qp->handle, batch, n, &done);
-		if (error) {
+		if (error && !ends_elsewhere()) {
 			for (; done > 0; done--)
 				first = first->next;
 			*bad = first;
@@ -102,7 +102,7 @@ static int post_receives(int (*post)(uint32_t, struct recv_request *, int, int *
 			batch[n++] = (struct recv_request){wr->wr_id, wr->sg_list, wr->num_sge};
 		}
 		int error = softrnic_forked ? EIO : post(handle, batch, n, &done);
-		if (error) {
+		if (error && !ends_elsewhere()) {
 			for (; done > 0; done--)
 				first = first->next;
 			*bad = first;

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -54,6 +55,16 @@ static void work(int signals)
 		CHECK(!post_write(a, mr, mr, 64, 1));
 		CHECK(poll_one(cq, &wc) == IBV_WC_SUCCESS);
 	} while (caught < signals);
+}
+
+static atomic_int transfers;
+
+// work_on transfers until the process ends.
+static void *work_on(void *unused)
+{
+	for (;; transfers++)
+		work(0);
+	return unused;
 }
 
 // fill_stack is a handler that uses 160 KiB of the stack.
@@ -134,6 +145,13 @@ int main(int argc, char **argv)
 		struct itimerval timer = {{0, 0}, {0, 3000}};
 		CHECK(!setitimer(ITIMER_PROF, &timer, NULL));
 		work(INT_MAX);
+	} else if (!strcmp(name, "exit-elsewhere")) { // a thread that posts and polls sees no error while another ends the program
+		open_all();
+		pthread_t thread;
+		CHECK(!pthread_create(&thread, NULL, work_on, NULL));
+		while (transfers < 100)
+			;
+		exit(50);
 	} else if (!strcmp(name, "mask")) { // blocked signals stay blocked in threads that use the device
 		sigset_t set;
 		sigemptyset(&set);
