@@ -4,6 +4,7 @@ package main
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -27,6 +28,10 @@ var paths struct {
 }
 
 const pathsPrefix = "softrnic-sys-"
+
+// pathsParents returns the directories for directories of processes, the first that can be written to for this one. In
+// a container whose root file system is read-only /dev/shm is not.
+func pathsParents() []string { return []string{os.TempDir(), "/dev/shm"} }
 
 //export go_paths_root
 func go_paths_root(root *C.char, size C.size_t) {
@@ -53,14 +58,25 @@ func go_paths_root(root *C.char, size C.size_t) {
 
 // makePaths makes the directory of this process. It is locked before it has its name, so that others do not remove it,
 // and until the process and its children by fork end.
-func makePaths() (string, *os.File, error) {
-	dir, err := os.MkdirTemp("", "softrnic-new-")
+func makePaths() (dir string, lock *os.File, err error) {
+	var errs []error
+	for _, parent := range pathsParents() {
+		if dir, lock, err = makePathsIn(parent); err == nil {
+			return dir, lock, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", nil, errors.Join(errs...)
+}
+
+func makePathsIn(parent string) (string, *os.File, error) {
+	dir, err := os.MkdirTemp(parent, "softrnic-new-")
 	if err != nil {
 		return "", nil, err
 	}
 	lock, err := lockDir(dir)
 	if err == nil {
-		name := filepath.Join(os.TempDir(), pathsPrefix+strconv.Itoa(os.Getpid())+"-"+filepath.Base(dir)[len("softrnic-new-"):])
+		name := filepath.Join(parent, pathsPrefix+strconv.Itoa(os.Getpid())+"-"+filepath.Base(dir)[len("softrnic-new-"):])
 		if err = os.Rename(dir, name); err == nil {
 			return name, lock, nil
 		}
@@ -142,7 +158,11 @@ func removePaths() {
 // removeStalePaths removes the directories of processes of this user that were killed. A process of another PID
 // namespace may have one here, so its lock tells.
 func removeStalePaths() {
-	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), pathsPrefix+"*"))
+	var dirs []string
+	for _, parent := range pathsParents() {
+		found, _ := filepath.Glob(filepath.Join(parent, pathsPrefix+"*"))
+		dirs = append(dirs, found...)
+	}
 	for _, dir := range dirs {
 		if lock, err := lockDir(dir); err == nil {
 			os.RemoveAll(dir) //nolint:errcheck // the next process tries again

@@ -33,3 +33,13 @@ func TestStalePaths(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, entries)
 }
+
+// TestPathsWithoutTemporary checks that a process has a directory although none can be made in the temporary one.
+func TestPathsWithoutTemporary(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	dir, lock, err := makePaths()
+	require.NoError(t, err)
+	defer lock.Close()
+	defer os.RemoveAll(dir)
+	require.Equal(t, "/dev/shm", filepath.Dir(dir))
+}
