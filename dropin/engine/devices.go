@@ -82,13 +82,10 @@ func go_open_devices() C.int {
 }
 
 func openDevice(index int) (*device, error) {
-	o := rnic.Options{Name: "softrnic" + strconv.Itoa(index), Debug: cmp.Or(os.Getenv(rnic.EnvDebug), "auto")}
+	o := rnic.Options{Name: "softrnic" + strconv.Itoa(index)}
 	// Peers of programs in C learn a GID and no port, so a second process at a given address
 	// must share its port.
 	o.Share = os.Getenv(rnic.EnvAddr) != "" && os.Getenv(envShare) == ""
-	if o.Debug == "off" {
-		o.Debug = ""
-	}
 	if path := os.Getenv(envCapture); path != "" {
 		o.Capture = capturePath(path, index)
 	}
@@ -97,6 +94,9 @@ func openDevice(index int) (*device, error) {
 		return nil, err
 	}
 	closeInChildren(adapter)
+	if os.Getenv(rnic.EnvDebug) == "" {
+		_ = adapter.ServeDebug(rnic.DebugAuto) // not requested, so its failure is ignored
+	}
 	d := &device{Device: adapter, contexts: make(map[*deviceContext]struct{}), interfaceIndex: interfaceOf(adapter)}
 	go d.deliverEvents()
 	return d, nil

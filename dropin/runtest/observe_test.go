@@ -49,6 +49,19 @@ func TestObserve(t *testing.T) {
 	require.Greater(t, info.Size(), int64(1000*4096), "a thousand messages")
 }
 
+// TestWithoutRuntimeDir checks that a program has its device where no socket for softrnic stat can be made, as in a
+// container whose root file system is read-only.
+func TestWithoutRuntimeDir(t *testing.T) {
+	programtest.NeedPrograms(t, "ibv_devices", "ucx_info")
+	none := filepath.Join(t.TempDir(), "none")
+	environ := []string{"XDG_RUNTIME_DIR=" + none, "TMPDIR=" + none}
+	for _, debug := range []string{"SOFTRNIC_DEBUG=", "SOFTRNIC_DEBUG=auto", "SOFTRNIC_DEBUG=off"} {
+		require.Contains(t, runProgram(t, append(environ, debug), nil, "ibv_devices"), "softrnic0")
+	}
+	require.Contains(t, runProgram(t, environ, nil, "ucx_info", "-d"), "softrnic0:1")
+	require.Contains(t, runProgram(t, environ, []string{"--addr", "127.0.113.20"}, "ibv_devices"), "softrnic0", "the broker needs none")
+}
+
 // TestExplain checks that --explain names the reason of a failed completion.
 func TestExplain(t *testing.T) {
 	programtest.NeedPrograms(t, "ib_send_bw")
