@@ -3,6 +3,8 @@ package debug
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"time"
@@ -31,6 +33,7 @@ func Serve(dev Device, addr string) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{address: at, cancel: cancel, done: make(chan struct{})}
 	s.http.Handler = newHandler(dev, at.Network)
+	s.http.ErrorLog = log.New(io.Discard, "", 0) // stderr is the program's
 	s.http.ReadHeaderTimeout = 5 * time.Second
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	go func() {
