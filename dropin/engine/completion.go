@@ -103,7 +103,7 @@ func go_create_cq(ctx, ch C.uint32_t, c unsafe.Pointer, handle *C.uint32_t, dept
 	if errno != 0 {
 		return errno
 	}
-	create, at := dc.device.CreateCQ, unsafe.Pointer(nil)
+	create := dc.device.CreateCQ
 	if ch != 0 {
 		channel, ok := lookup[*channel](ch)
 		if !ok {
@@ -116,7 +116,7 @@ func go_create_cq(ctx, ch C.uint32_t, c unsafe.Pointer, handle *C.uint32_t, dept
 		return errnoOf(err)
 	}
 	*depth = C.int(cq.Depth())
-	owners.add(cq, owner{c: c, context: dc.c, channel: at})
+	owners.add(cq, owner{c: c, context: dc.c})
 	return addObject(dc, &completionQueue{CQ: cq, clock: dc.device.QueryClock}, handle)
 }
 

@@ -63,7 +63,7 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *cq) { return ((struct compl
 
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq) { return ((struct completion_queue *)cq)->times.wall; }
 
-// create makes a completion queue. wc_flags selects the fields of an extended one.
+// create makes a completion queue with room for the fields of an extended one.
 static struct completion_queue *create(struct ibv_context *context, uint32_t depth, void *cq_context,
 				       struct ibv_comp_channel *channel, uint32_t vector)
 {

@@ -12,7 +12,6 @@ import (
 type owner struct {
 	c       unsafe.Pointer // struct ibv_cq and so on
 	context unsafe.Pointer // struct context
-	channel unsafe.Pointer // struct channel, or nil
 }
 
 // An ownerTable maps objects of the verbs to their C structures, for events.

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct queue_pair *create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, bool whole_cap)
+static struct queue_pair *create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	if (softrnic_forked)
 		return fail_null(EIO);
@@ -29,8 +29,7 @@ static struct queue_pair *create(struct ibv_pd *pd, struct ibv_qp_init_attr *att
 		free(q);
 		return fail_null(error);
 	}
-	if (whole_cap)
-		attr->cap = cap;
+	attr->cap = cap;
 	qp->qp_context = attr->qp_context;
 	qp->pd = pd;
 	qp->send_cq = attr->send_cq;
@@ -45,7 +44,7 @@ static struct queue_pair *create(struct ibv_pd *pd, struct ibv_qp_init_attr *att
 
 struct ibv_qp *API(ibv_create_qp)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return (struct ibv_qp *)create(pd, attr, true);
+	return (struct ibv_qp *)create(pd, attr);
 }
 
 int API(ibv_destroy_qp)(struct ibv_qp *qp);
@@ -69,7 +68,7 @@ struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr
 	if (builder && attr->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE && attr->cap.max_inline_data < 8)
 		attr->cap.max_inline_data = 8; // ibv_wr_atomic_write copies its data
 	// The first fields of ibv_qp_init_attr_ex are those of ibv_qp_init_attr.
-	struct queue_pair *q = create(attr->pd, (struct ibv_qp_init_attr *)attr, true);
+	struct queue_pair *q = create(attr->pd, (struct ibv_qp_init_attr *)attr);
 	if (q && builder)
 		install_builder(q);
 	if (q && builder && !q->extended) {
