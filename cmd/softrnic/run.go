@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -210,6 +211,9 @@ func (a *app) checkBindable() error {
 		var l *net.UDPConn
 		if l, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(addrs[0], 0))); err == nil {
 			return l.Close()
+		}
+		if errors.Is(err, syscall.EADDRNOTAVAIL) {
+			err = fmt.Errorf("%v: no interface of this machine has that address", addrs[0])
 		}
 	}
 	return usageErrorf("%s: %w", from, err)

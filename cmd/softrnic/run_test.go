@@ -22,9 +22,9 @@ func TestRunMistakes(t *testing.T) {
 		"run --libraries /none true":        "1 drop-in libraries: /none/libsoftrnic-preload.so: no such file",
 		"run --capture /none/x.pcapng true": "2 --capture: stat /none: no such file or directory",
 		"env --libraries /none":             "1 drop-in libraries: /none/libsoftrnic-preload.so: no such file",
-		"run --addr 192.0.2.1 true":         "2 --addr: listen udp 192.0.2.1:0: bind: cannot assign requested address",
+		"run --addr 192.0.2.1 true":         "2 --addr: 192.0.2.1: no interface of this machine has that address",
 		"run --addr 192.0.2.0/24 true":      "2 --addr: no interface of this machine has an address in 192.0.2.0/24",
-		"env --addr 192.0.2.1":              "2 --addr: listen udp 192.0.2.1:0: bind: cannot assign requested address",
+		"env --addr 192.0.2.1":              "2 --addr: 192.0.2.1: no interface of this machine has that address",
 		"env true":                          `2 softrnic env takes no argument, got "true"`,
 	} {
 		status, stdout, stderr := run(t, newApp(nil, nil), line)
