@@ -20,6 +20,7 @@ const module = "github.com/softrnic/softrnic/"
 var allowedImports = map[string][]string{
 	"verbs":                  {},
 	"wire":                   {},
+	"iwarp":                  {},
 	"wire/mad":               {},
 	"internal/bsdh":          {},
 	"reliability":            {"wire"},
@@ -33,14 +34,14 @@ var allowedImports = map[string][]string{
 	"internal/rankaddr":      {"internal/hostaddr"},
 	"internal/rankwire":      {"internal/vtime", "verbs", "cm"},
 	"internal/place":         {},
-	"qp":                     {"verbs", "wire", "reliability", "internal/congestion", "internal/fifo", "internal/place"},
+	"qp":                     {"verbs", "wire", "iwarp", "reliability", "internal/congestion", "internal/fifo", "internal/place"},
 	"internal/epoll":         {},
 	"internal/link":          {"wire", "internal/epoll", "internal/fifo", "internal/racesync", "internal/place", "internal/spelling", "internal/hostaddr"},
 	"internal/broker":        {"wire", "internal/link"},
 	"internal/link/memory":   {"wire", "internal/link", "internal/hostaddr"},
 	"internal/link/impair":   {"wire", "internal/link", "internal/spelling"},
 	"internal/link/capture":  {"wire", "internal/link"},
-	"rnic":                   {"internal/vtime", "internal/counters", "verbs", "wire", "reliability", "qp", "internal/adapter", "internal/broker", "internal/congestion", "internal/deadline", "internal/environment", "internal/fifo", "internal/hostaddr", "internal/ifwatch", "internal/link", "internal/debug", "internal/pages", "internal/rnichook", "internal/sched", "internal/spelling"},
+	"rnic":                   {"internal/vtime", "internal/counters", "verbs", "wire", "iwarp", "reliability", "qp", "internal/adapter", "internal/broker", "internal/congestion", "internal/deadline", "internal/environment", "internal/fifo", "internal/hostaddr", "internal/ifwatch", "internal/link", "internal/debug", "internal/pages", "internal/rnichook", "internal/sched", "internal/spelling"},
 	"rnic/rnicdebug":         {"rnic", "internal/debug", "internal/link"},
 	"cm":                     {"internal/vtime", "internal/counters", "verbs", "wire", "internal/bsdh", "cm/internal/protocol", "internal/adapter", "internal/hostaddr"},
 	"cm/internal/protocol":   {"internal/deadline", "wire/mad", "internal/bsdh"},
@@ -115,7 +116,7 @@ var allowedImports = map[string][]string{
 // Cores are deterministic: they have no I/O, locks, goroutines, clocks and random
 // sources, and must not import the packages of the standard library that offer them.
 var (
-	cores = []string{"internal/deadline", "internal/fifo", "internal/sparse", "internal/congestion", "wire", "wire/mad", "internal/bsdh", "reliability", "internal/congestion", "internal/nack", "qp", "cm/internal/protocol", "internal/flow", "sdp/internal/protocol",
+	cores = []string{"internal/deadline", "internal/fifo", "internal/sparse", "internal/congestion", "wire", "wire/mad", "iwarp", "internal/bsdh", "reliability", "internal/congestion", "internal/nack", "qp", "cm/internal/protocol", "internal/flow", "sdp/internal/protocol",
 		"mpi/internal/datatype", "mpi/internal/coll", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/deadlock", "acp/internal/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )

@@ -28,9 +28,9 @@ var limits = map[string]float64{
 	"error texts without a subject":                     0,
 	"lines of documents over 140 characters":            0,
 	"cells of tables over 90 characters":                0,
-	"public packages":                                   19,
-	"exported names":                                    1186,
-	"exported constants and variables":                  613,
+	"public packages":                                   20,
+	"exported names":                                    1243,
+	"exported constants and variables":                  692,
 	"packages without a runnable example":               8,
 }
 
