@@ -1,7 +1,6 @@
 package link
 
 import (
-	"errors"
 	"net"
 	"os"
 	"sync"
@@ -59,7 +58,15 @@ func (a *lazyTimer) clear() {
 }
 
 // openFDs creates the descriptors and registers the socket.
-func (w *waiter) openFDs(socket int) (err error) {
+func (w *waiter) openFDs(socket int) error {
+	if err := w.openSet(); err != nil {
+		return err
+	}
+	return w.set.Add(socket, unix.EPOLLIN, socketID)
+}
+
+// openSet creates the descriptors.
+func (w *waiter) openSet() (err error) {
 	w.lazyTimer.fd = -1
 	if w.set, err = epoll.Open(); err != nil {
 		return err
@@ -67,7 +74,7 @@ func (w *waiter) openFDs(socket int) (err error) {
 	if w.lazyTimer.fd, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
 		return os.NewSyscallError("timerfd_create", err)
 	}
-	return errors.Join(w.set.Add(socket, unix.EPOLLIN, socketID), w.set.Add(w.lazyTimer.fd, unix.EPOLLIN, timerID))
+	return w.set.Add(w.lazyTimer.fd, unix.EPOLLIN, timerID)
 }
 
 // closeFDs closes the descriptors.
