@@ -36,6 +36,9 @@ type Config struct {
 
 	// Congestion is the congestion control of an RC queue pair.
 	Congestion congestion.Mode
+
+	// Stream makes an RC queue pair use a TCP connection (iWARP), see AttachStream.
+	Stream bool
 }
 
 // A Core is a queue pair without I/O: work queues, state machine, requester and
@@ -71,8 +74,9 @@ type Core struct {
 	requester
 	responder
 
-	rdma *rdma      // RDMA over UD; nil if disabled
-	sel  *selective // RC: selective retransmission; nil if disabled
+	rdma   *rdma        // RDMA over UD; nil if disabled
+	sel    *selective   // RC: selective retransmission; nil if disabled
+	stream *streamState // RC over TCP; nil otherwise
 
 	counters Counters
 	recorder flightRecorder
@@ -158,6 +162,9 @@ func (c *Core) chooseTransport(cfg Config) {
 	switch cfg.Type {
 	case verbs.RC:
 		c.class, c.transport, c.confirmSends = wire.ClassRC, rc{c}, false
+		if cfg.Stream {
+			c.stream, c.transport = new(streamState), stream{c}
+		}
 	case verbs.UC:
 		c.class, c.transport, c.countsWrites = wire.ClassUC, uc{unreliable{c}}, true
 	default:

@@ -3,6 +3,7 @@ package qp
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/iwarp"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -34,6 +35,8 @@ const (
 	recordState
 	recordWaiter
 	recordRate
+	recordSegmentIn
+	recordSegmentOut
 )
 
 func (r *flightRecorder) addRecord(e record) {
@@ -90,6 +93,9 @@ func (e record) String() string {
 	}
 	if e.kind == recordState {
 		return "state " + verbs.QPState(e.aux).String()
+	}
+	if e.kind == recordSegmentIn || e.kind == recordSegmentOut {
+		return fmt.Sprintf("%s %v msn %d", map[recordKind]string{recordSegmentIn: "<-", recordSegmentOut: "->"}[e.kind], iwarp.Opcode(e.op), e.psn)
 	}
 	dir := "<-"
 	if e.kind == recordOut {

@@ -7,7 +7,7 @@ import (
 )
 
 // A transport is the part of a Core that depends on the type of the queue pair. There are
-// four: rc, uc, ud (also of GSI) and udRDMA, which is ud with RDMA over UD. New chooses one;
+// five: rc, stream (RC over TCP), uc, ud (also of GSI) and udRDMA, which is ud with RDMA over UD. New chooses one;
 // no other code looks at the type, but for the tables of states and opcodes in state.go.
 type transport interface {
 	// postRequest queues a request.

@@ -1,0 +1,535 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/internal/place"
+	"github.com/softrnic/softrnic/iwarp"
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// A streamInput is the receiving half of a stream. Bytes are in the buffer until their FPDU is
+// complete. If the payload of an FPDU is not, it is placed at once, and the rest of it is read from the
+// socket directly into registered memory. The last bytes come through the buffer, so that the last
+// word of the data becomes visible last, when the CRC is known.
+type streamInput struct {
+	buf        []byte // nil if nothing is buffered
+	start, end int    // bytes in the buffer
+
+	active bool // an FPDU is being placed
+	h      iwarp.Header
+	head   [iwarp.UntaggedLen]byte // h as it arrived, for a Terminate
+	n      int                     // bytes of payload
+	got    int                     // bytes of payload placed
+	crc    uint32                  // of the bytes before
+
+	message     iwarp.Opcode // of the SEND that is arriving
+	rtrResponse bool         // a response to the ready-to-receive indication is outstanding
+}
+
+const (
+	orderedTail    = 64       // bytes at the end of a payload that come through the buffer
+	shortLookahead = 64       // bytes read behind a long FPDU: a header
+	longPayload    = 16 << 10 // bytes of a payload behind which another long one is expected
+)
+
+// isPartial reports whether an FPDU is incomplete.
+func (in *streamInput) isPartial() bool { return in.active || in.end > in.start }
+
+// releaseBuffer returns the buffer.
+func (in *streamInput) releaseBuffer(p *StreamPool) {
+	if in.buf != nil && p != nil && len(p.inputs) < maxPooled {
+		p.inputs = append(p.inputs, in.buf)
+	}
+	*in = streamInput{}
+}
+
+// freeIfEmpty returns an empty buffer to the pool, so that idle queue pairs need none.
+func (in *streamInput) freeIfEmpty(p *StreamPool) {
+	if in.buf != nil && in.start == in.end && len(p.inputs) < maxPooled {
+		p.inputs = append(p.inputs, in.buf)
+		in.buf, in.start, in.end = nil, 0, 0
+	}
+}
+
+// ensureBuffer provides a buffer with the buffered bytes at its start.
+func (in *streamInput) ensureBuffer(p *StreamPool) {
+	if in.buf == nil {
+		if k := len(p.inputs); k > 0 {
+			in.buf, p.inputs = p.inputs[k-1], p.inputs[:k-1]
+		} else {
+			in.buf = make([]byte, streamInputBytes)
+		}
+	}
+	if in.start > 0 {
+		in.end = copy(in.buf, in.buf[in.start:in.end])
+		in.start = 0
+	}
+}
+
+// StreamBuffers appends the memory for the next bytes of the stream to vec. The adapter reads once and
+// calls StreamReceived, without another call on the Core or release of the lock in between.
+func (c *Core) StreamBuffers(now reliability.Time, vec [][]byte) [][]byte {
+	s := c.stream
+	if s == nil || !s.attached || s.ending {
+		return vec
+	}
+	in := &s.in
+	in.ensureBuffer(s.outputs)
+	space := in.buf[in.end:]
+	if in.active {
+		direct := max(0, in.n-orderedTail) - in.got
+		if direct > 0 {
+			mem, f := c.destinationAt(&in.h, in.got, direct)
+			if !f.ok() {
+				c.failPlacement(now, &in.h, in.head[:in.h.Len()], f)
+				return vec
+			}
+			if vec = append(vec, mem); len(mem) < direct {
+				return vec // the list has a further element
+			}
+		}
+		if in.n >= longPayload {
+			space = space[:min(len(space), in.trailerLen()-(in.end-in.start)+shortLookahead)]
+		}
+	}
+	return append(vec, space)
+}
+
+// trailerLen returns the number of bytes of the FPDU that come through the buffer behind those placed
+// directly.
+func (in *streamInput) trailerLen() int {
+	segment := in.h.Len() + in.n
+	return min(in.n-in.got, orderedTail) + iwarp.PadFor(segment) + iwarp.CRCLen
+}
+
+// StreamReceived handles n bytes that were read into vec of StreamBuffers, and returns the number of
+// FPDUs that are complete.
+func (c *Core) StreamReceived(now reliability.Time, vec [][]byte, n int) (fpdus int) {
+	s := c.stream
+	in := &s.in
+	if in.active && in.got < in.n-orderedTail { // vec begins with registered memory
+		k := min(n, len(vec[0]))
+		if s.params.CRC {
+			var ok bool
+			if in.crc, ok = sumMemory(in.crc, vec[0][:k]); !ok {
+				c.failPlacement(now, &in.h, in.head[:in.h.Len()], memFault{fault: FaultMemory})
+				return 0
+			}
+		}
+		in.got += k
+		n -= k
+	}
+	in.end += n
+	for !s.ending && s.attached && c.handleNext(now) {
+		fpdus++
+	}
+	if !s.ending && s.attached {
+		in.freeIfEmpty(s.outputs)
+	}
+	return fpdus
+}
+
+// handleNext handles the next FPDU if it is complete, and begins to place it if it is not.
+func (c *Core) handleNext(now reliability.Time) bool {
+	s := c.stream
+	in := &s.in
+	if in.active {
+		return c.continueFPDU(now)
+	}
+	b := in.buf[in.start:in.end]
+	if len(b) <= iwarp.LengthLen {
+		return false
+	}
+	segment := int(b[0])<<8 | int(b[1])
+	k := iwarp.HeaderLen(b[iwarp.LengthLen])
+	if segment < k {
+		c.sendTerminate(now, iwarp.FrameMismatch, nil, 0, nil, verbs.WCRemInvReqErr, &verbs.Failure{Event: "an FPDU is shorter than its header"})
+		return false
+	}
+	total := iwarp.FPDULen(segment)
+	complete := len(b) >= total
+	if len(b) < iwarp.LengthLen+k {
+		return false
+	}
+	if complete && s.params.CRC && iwarp.AddCRC(0, b[:total-iwarp.CRCLen]) != iwarp.ReadCRC(b[total-iwarp.CRCLen:]) {
+		c.failCRC(now)
+		return false
+	}
+	head := b[iwarp.LengthLen : iwarp.LengthLen+k]
+	h, bad := iwarp.ParseHeader(head)
+	if bad != iwarp.CodeNone {
+		c.rejectSegment(now, bad, head, segment, "malformed header")
+		return false
+	}
+	n := segment - k
+	if !complete {
+		if h.Opcode.Queue() != iwarp.QueueSend || h.Opcode == iwarp.OpImmediate || h.Opcode == iwarp.OpImmediateSE {
+			if n > iwarp.MaxTerminateLen {
+				c.rejectSegment(now, iwarp.MessageTooLong, head, segment, "the request has an invalid length")
+			}
+			return false
+		}
+		if !c.beginSegment(now, &h, head, n) {
+			return false
+		}
+		in.active, in.h, in.n, in.got, in.crc = true, h, n, 0, 0
+		copy(in.head[:], head)
+		if s.params.CRC {
+			in.crc = iwarp.AddCRC(0, b[:iwarp.LengthLen+k])
+		}
+		in.start += iwarp.LengthLen + k
+		return c.continueFPDU(now)
+	}
+	payload := b[iwarp.LengthLen+k : iwarp.LengthLen+segment]
+	in.start += total
+	switch {
+	case !c.beginSegment(now, &h, head, n):
+	case h.Opcode.Queue() == iwarp.QueueSend && h.Opcode != iwarp.OpImmediate && h.Opcode != iwarp.OpImmediateSE:
+		if f := c.placePayload(&h, 0, payload); !f.ok() {
+			c.failPlacement(now, &h, head, f)
+			return false
+		}
+		c.endSegment(now, &h, n)
+	default:
+		c.handleControl(now, &h, head, payload)
+	}
+	return true
+}
+
+// continueFPDU places buffered bytes of the FPDU that is being placed, and finishes it if they
+// complete it.
+func (c *Core) continueFPDU(now reliability.Time) bool {
+	s := c.stream
+	in := &s.in
+	if k := min(in.end-in.start, max(0, in.n-orderedTail)-in.got); k > 0 {
+		b := in.buf[in.start : in.start+k]
+		if f := c.placePayload(&in.h, in.got, b); !f.ok() {
+			c.failPlacement(now, &in.h, in.head[:in.h.Len()], f)
+			return false
+		}
+		if s.params.CRC {
+			in.crc = iwarp.AddCRC(in.crc, b)
+		}
+		in.got += k
+		in.start += k
+	}
+	rest := in.trailerLen()
+	if in.got < in.n-orderedTail || in.end-in.start < rest {
+		return false
+	}
+	b := in.buf[in.start : in.start+rest]
+	if s.params.CRC && iwarp.AddCRC(in.crc, b[:rest-iwarp.CRCLen]) != iwarp.ReadCRC(b[rest-iwarp.CRCLen:]) {
+		c.failCRC(now)
+		return false
+	}
+	if f := c.placePayload(&in.h, in.got, b[:in.n-in.got]); !f.ok() {
+		c.failPlacement(now, &in.h, in.head[:in.h.Len()], f)
+		return false
+	}
+	in.active = false
+	in.start += rest
+	c.endSegment(now, &in.h, in.n)
+	return true
+}
+
+// destinationAt returns up to n bytes of memory, at least one, for the payload at offset off of a
+// segment.
+func (c *Core) destinationAt(h *iwarp.Header, off, n int) ([]byte, memFault) {
+	switch h.Opcode {
+	case iwarp.OpWrite:
+		mem, f := c.mem.Remote(h.STag, h.Offset+uint64(off), uint32(n), verbs.AccessRemoteWrite, c.num)
+		return mem, memFault{f, verbs.SGE{Addr: h.Offset + uint64(off), Length: uint32(n), LKey: h.STag}}
+	case iwarp.OpReadResponse:
+		i, w := c.oldestResponse(verbs.WRRDMARead)
+		if w == nil {
+			return nil, memFault{fault: FaultKey}
+		}
+		return c.elementAt(c.sq.sglAt(i), w.got+uint32(off), n)
+	}
+	return c.elementAt(c.msg.wqe.SGList, c.msg.got+uint32(off), n)
+}
+
+// elementAt returns up to n bytes of one element at offset off of a list, which has more bytes.
+func (c *Core) elementAt(list []verbs.SGE, off uint32, n int) ([]byte, memFault) {
+	for i := range list {
+		e := &list[i]
+		if off >= e.Length {
+			off -= e.Length
+			continue
+		}
+		mem, f := c.mem.Local(e.LKey, e.Addr+uint64(off), min(uint32(n), e.Length-off), true)
+		return mem, memFault{f, *e}
+	}
+	return nil, memFault{fault: FaultBounds}
+}
+
+// placePayload stores src at offset off of the payload of a segment.
+func (c *Core) placePayload(h *iwarp.Header, off int, src []byte) memFault {
+	for len(src) > 0 {
+		mem, f := c.destinationAt(h, off, len(src))
+		if f.ok() && !writeMemory(mem, src[:len(mem)]) {
+			f.fault = FaultMemory
+		}
+		if !f.ok() {
+			return f
+		}
+		off += len(mem)
+		src = src[len(mem):]
+	}
+	return memFault{}
+}
+
+// oldestResponse returns the oldest outstanding request of an opcode, or nil.
+func (c *Core) oldestResponse(op verbs.WROpcode) (uint32, *sendWQE) {
+	for i := c.sq.head; i != c.cur; i++ {
+		w := c.sq.wqeAt(i)
+		if w.started && !w.done && (w.op == op || op != verbs.WRRDMARead && w.isAtomic()) {
+			return i, w
+		}
+	}
+	return 0, nil
+}
+
+// beginSegment checks a segment with n bytes of payload before anything of it is stored. If it is
+// invalid, it ends the connection and returns false.
+func (c *Core) beginSegment(now reliability.Time, h *iwarp.Header, head []byte, n int) bool {
+	s := c.stream
+	s.maySend = true
+	c.peerSeen = true
+	c.recordSegment(now, false, h.Opcode, h.MSN)
+	if c.state == sRTR && !c.established {
+		c.established = true
+		c.host.Event(verbs.EventCommEst, nil)
+	}
+	reject := func(code iwarp.Code, reason string) bool {
+		c.rejectSegment(now, code, head, len(head)+n, reason)
+		return false
+	}
+	if !s.params.Extended && h.Opcode >= iwarp.OpImmediate && h.Opcode != iwarp.OpAtomicRequest && h.Opcode != iwarp.OpAtomicResponse {
+		return reject(iwarp.UnexpectedOpcode, "the opcode is unknown")
+	}
+	switch h.Opcode {
+	case iwarp.OpWrite:
+		return n == 0 || c.checkWrite(now, h, head, n)
+	case iwarp.OpReadResponse:
+		if s.in.rtrResponse && n == 0 && h.Last && h.STag == 0 {
+			return true
+		}
+		_, w := c.oldestResponse(verbs.WRRDMARead)
+		switch {
+		case w == nil || uint32(w.operand) != h.STag:
+			return reject(iwarp.TaggedInvalidSTag, "no read is outstanding with the key of the response")
+		case h.Offset != uint64(w.got) || uint64(w.got)+uint64(n) > uint64(w.length) || h.Last != (int(w.got)+n == int(w.length)):
+			return reject(iwarp.TaggedBaseBounds, "the response does not have the bytes that were requested")
+		}
+		return true
+	}
+	inMessage := h.Queue == iwarp.QueueSend && c.msg.active
+	switch {
+	case h.MSN != s.nextMSN[h.Queue]+1:
+		return reject(iwarp.MSNOutOfRange, "the message has the wrong number")
+	case !inMessage && h.Message != 0, inMessage && h.Message != c.msg.got:
+		return reject(iwarp.InvalidOffset, "the segment has the wrong offset in its message")
+	case inMessage && h.Opcode != s.in.message:
+		return reject(iwarp.UnexpectedOpcode, "the opcode changes within a message")
+	case h.Queue != iwarp.QueueSend:
+		s.nextMSN[h.Queue]++
+		return true
+	case !inMessage && !c.acquireRecv():
+		return reject(iwarp.NoBuffer, "no receive is posted")
+	}
+	c.msg.active, s.in.message = true, h.Opcode
+	if h.Opcode != iwarp.OpImmediate && h.Opcode != iwarp.OpImmediateSE && uint64(c.msg.got)+uint64(n) > c.msg.capacity {
+		c.failTooLong(now, h, head, len(head)+n)
+		return false
+	}
+	return true
+}
+
+// checkWrite checks the target of a WRITE.
+func (c *Core) checkWrite(now reliability.Time, h *iwarp.Header, head []byte, n int) bool {
+	f := FaultAccess
+	if c.attr.AccessFlags&verbs.AccessRemoteWrite != 0 {
+		_, f = c.mem.Remote(h.STag, h.Offset, uint32(n), verbs.AccessRemoteWrite, c.num)
+	}
+	switch {
+	case f == NoFault:
+		return true
+	case h.Offset+uint64(n) < h.Offset:
+		c.rejectAccess(now, iwarp.TaggedOffsetWrap, head, n, nil, h.STag, h.Offset, uint32(n), f)
+	default:
+		c.rejectAccess(now, taggedCode(f), head, n, nil, h.STag, h.Offset, uint32(n), f)
+	}
+	return false
+}
+
+// endSegment handles the end of a segment whose payload is stored.
+func (c *Core) endSegment(now reliability.Time, h *iwarp.Header, n int) {
+	c.counters.RcvdBytes += uint64(n)
+	switch h.Opcode {
+	case iwarp.OpWrite:
+	case iwarp.OpReadResponse:
+		if c.stream.in.rtrResponse && h.STag == 0 {
+			c.stream.in.rtrResponse = false
+			return
+		}
+		_, w := c.oldestResponse(verbs.WRRDMARead)
+		w.got += uint32(n)
+		if h.Last {
+			c.finishResponse(now, w)
+		}
+	default:
+		c.msg.got += uint32(n)
+		if h.Last {
+			c.finishMessage(now, h, verbs.WC{Opcode: verbs.WCRecv, ByteLen: c.msg.got})
+		}
+	}
+}
+
+// finishResponse completes a READ or atomic.
+func (c *Core) finishResponse(now reliability.Time, w *sendWQE) {
+	w.done = true
+	c.rdOut--
+	c.completeReady(now)
+}
+
+// finishMessage completes the receive of a message.
+func (c *Core) finishMessage(now reliability.Time, h *iwarp.Header, wc verbs.WC) {
+	s, m := c.stream, &c.msg
+	s.nextMSN[iwarp.QueueSend]++
+	m.active = false
+	switch h.Opcode {
+	case iwarp.OpSendInv, iwarp.OpSendSEInv:
+		if f := c.mem.Invalidate(h.Key, c.num); f != NoFault {
+			c.sendTerminate(now, iwarp.CannotInvalidate, nil, 0, nil, verbs.WCRemAccessErr, &verbs.Failure{
+				Event: "SEND with invalidate: " + f.String(), Opcode: h.Opcode.String(), Key: h.Key,
+				Cause: "only a bound type 2 memory window of this queue pair can be invalidated by the peer",
+			})
+			return
+		}
+		wc.Flags, wc.InvKey = verbs.WCWithInv, h.Key
+	case iwarp.OpSendImm, iwarp.OpSendSEImm:
+		wc.Flags, wc.Imm = verbs.WCWithImm, h.Key
+	}
+	wc.WRID, wc.QPN = m.wqe.ID, c.num
+	m.held, m.got = false, 0
+	c.counters.RDMARecvs++
+	c.host.Complete(wc, h.Opcode.IsSolicited())
+}
+
+// handleControl handles a message that is not stored as it is.
+func (c *Core) handleControl(now reliability.Time, h *iwarp.Header, head, payload []byte) {
+	segment := len(head) + len(payload)
+	switch h.Opcode {
+	case iwarp.OpTerminate:
+		c.receiveTerminate(now, payload)
+		return
+	case iwarp.OpAtomicResponse:
+		c.receiveAtomicResponse(now, head, payload)
+		return
+	}
+	want := map[iwarp.Opcode]int{
+		iwarp.OpReadRequest: iwarp.ReadRequestLen, iwarp.OpAtomicRequest: iwarp.AtomicRequestLen,
+		iwarp.OpImmediate: iwarp.ImmediateLen, iwarp.OpImmediateSE: iwarp.ImmediateLen,
+	}[h.Opcode]
+	if len(payload) != want || !h.Last {
+		c.rejectSegment(now, iwarp.MessageTooLong, head, segment, "the request has an invalid length")
+		return
+	}
+	switch h.Opcode {
+	case iwarp.OpReadRequest:
+		c.receiveReadRequest(now, head, payload)
+	case iwarp.OpAtomicRequest:
+		c.receiveAtomicRequest(now, head, payload)
+	default:
+		length, imm := iwarp.ParseImmediate(payload)
+		c.finishMessage(now, h, verbs.WC{Opcode: verbs.WCRecvRDMAWithImm, ByteLen: length, Flags: verbs.WCWithImm, Imm: imm})
+	}
+}
+
+// receiveReadRequest schedules the response of a READ.
+func (c *Core) receiveReadRequest(now reliability.Time, head, payload []byte) {
+	s := c.stream
+	r := iwarp.ParseReadRequest(payload)
+	if len(s.responses) >= c.maxResponses() && r.Length > 0 {
+		c.rejectSegment(now, iwarp.NoBuffer, head, len(head)+len(payload), tooManyReads)
+		return
+	}
+	if r.Length > 0 {
+		f := FaultAccess
+		if c.attr.AccessFlags&verbs.AccessRemoteRead != 0 && r.Length <= MaxMessage {
+			_, f = c.mem.Remote(r.SourceSTag, r.SourceOffset, r.Length, verbs.AccessRemoteRead, c.num)
+		}
+		if f != NoFault {
+			code := sourceCode(f)
+			if r.SourceOffset+uint64(r.Length) < r.SourceOffset {
+				code = iwarp.OffsetWrap
+			}
+			c.rejectAccess(now, code, head, len(payload), payload, r.SourceSTag, r.SourceOffset, r.Length, f)
+			return
+		}
+	}
+	s.responses = append(s.responses, streamResponse{
+		sink: r.SinkSTag, sinkOffset: r.SinkOffset, key: r.SourceSTag, addr: r.SourceOffset, length: r.Length,
+	})
+}
+
+// maxResponses returns the number of READs and atomics that the peer may have outstanding.
+func (c *Core) maxResponses() int {
+	return max(1, min(int(c.attr.MaxDestRdAtomic), int(c.stream.params.IRD)))
+}
+
+// receiveAtomicRequest executes an atomic and schedules its response.
+func (c *Core) receiveAtomicRequest(now reliability.Time, head, payload []byte) {
+	s := c.stream
+	r, ok := iwarp.ParseAtomicRequest(payload)
+	if !ok || len(s.responses) >= c.maxResponses() {
+		c.rejectSegment(now, iwarp.NoBuffer, head, len(head)+len(payload), tooManyReads+", or an operation that this adapter does not have")
+		return
+	}
+	f := FaultAccess
+	var mem []byte
+	if c.attr.AccessFlags&verbs.AccessRemoteAtomic != 0 {
+		mem, f = c.mem.Remote(r.STag, r.Offset, 8, verbs.AccessRemoteAtomic, c.num)
+	}
+	word, aligned := atomicWord(mem)
+	if f == NoFault && !aligned {
+		f = FaultMisalign
+	}
+	var value uint64
+	if f == NoFault && !place.Try(func() {
+		if r.Op == iwarp.CmpSwap {
+			value = place.CompareSwap(word, r.Compare, r.Data)
+		} else {
+			value = place.FetchAdd(word, r.Data)
+		}
+	}) {
+		f = FaultMemory
+	}
+	if f != NoFault {
+		c.rejectAccess(now, sourceCode(f), head, len(payload), nil, r.STag, r.Offset, 8, f)
+		return
+	}
+	s.responses = append(s.responses, streamResponse{atomic: true, id: r.ID, value: value})
+}
+
+// receiveAtomicResponse completes an atomic.
+func (c *Core) receiveAtomicResponse(now reliability.Time, head, payload []byte) {
+	i, w := c.oldestResponse(verbs.WRAtomicFetchAdd)
+	if len(payload) != iwarp.AtomicResponseLen || w == nil {
+		c.rejectSegment(now, iwarp.MessageTooLong, head, len(head)+len(payload), "an atomic response that belongs to no atomic")
+		return
+	}
+	id, value := iwarp.ParseAtomicResponse(payload)
+	if id != uint32(w.operand) {
+		c.rejectSegment(now, iwarp.MSNOutOfRange, head, len(head)+len(payload), "an atomic response that belongs to another atomic")
+		return
+	}
+	var b [8]byte
+	putHost(b[:], value)
+	if m := c.scatter(c.sq.sglAt(i), 0, b[:]); !m.ok() {
+		c.sendTerminate(now, iwarp.RDMAPCatastrophic, nil, 0, nil, verbs.WCLocProtErr, recvFailure(m))
+		return
+	}
+	c.finishResponse(now, w)
+}
