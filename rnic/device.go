@@ -66,6 +66,8 @@ type deviceNetwork struct {
 	member *broker.Member // slot of a shared address, or nil
 
 	ownPath wire.Path // to the other devices at a shared address
+
+	connector *streamConnector // of TCP connections; nil with RoCE v2
 }
 
 // The deviceReports are the events, counters and captures of a device, and its debug
@@ -105,6 +107,10 @@ func Open(o Options) (*Device, error) {
 		return nil, err
 	}
 	d := newDevice(o, conns, member)
+	if tcp, ok := conns[0].(*link.TCP); ok {
+		d.connector = newStreamConnector(d)
+		d.connector.startAccepting(tcp)
+	}
 	if err := d.wrapLinks(); err != nil {
 		closeLinks(conns, member)
 		heldAddrs.CompareAndDelete(d.addr, d.name)
@@ -233,7 +239,7 @@ func (d *Device) QueryPort(port int) (verbs.PortAttr, error) {
 		State: state, MaxMTU: verbs.MTU4096, ActiveMTU: d.activeMTU(), GIDTableLen: gidTableLen, PKeyTableLen: pkeyTableLen,
 		MaxMsgSize: maxMessage, MaxVLNum: 1, ActiveWidth: 2, ActiveSpeed: 32, PhysState: phys, LinkLayer: "Ethernet",
 		QKeyViolCntr: uint32(d.drops.n[wire.DropBadQKey].Load()), BadPKeyCntr: uint32(d.drops.n[wire.DropBadPKey].Load()),
-		UDPPort: d.addr.Port(), RecvBuffer: uint32(max(0, d.caps.RecvBuffer)), Selective: !d.options.NoSelective,
+		UDPPort: d.addr.Port(), RecvBuffer: uint32(max(0, d.caps.RecvBuffer)), Selective: !d.options.NoSelective && !d.isStream(),
 	}, nil
 }
 

@@ -38,12 +38,18 @@ func (d *Device) close() error {
 	d.qps.forEach((*queuePair).flushBeforeClose)
 	d.unusable.Store(true)
 	d.groups.close()
+	if d.isStream() {
+		d.qps.forEach((*queuePair).moveToError)
+	}
 	for _, s := range d.shards {
 		errs = append(errs, s.socket.Close())
 		s.wakeMonitor(monitorParked)
 		if !d.options.NoService {
 			<-s.serviceDone
 		}
+	}
+	if d.connector != nil {
+		d.connector.close()
 	}
 	errs = append(errs, d.leaveAddress())
 	heldAddrs.CompareAndDelete(d.addr, d.name)

@@ -36,6 +36,11 @@ func (o *Options) applyEnvironment() error {
 	if env := os.Getenv(EnvImpair); env != "" && o.Impair == "" {
 		o.Impair = env
 	}
+	if env := os.Getenv(envWire); env != "" && o.Wire == "" && o.hooks.Conn == nil {
+		if o.Wire = Wire(env); o.Wire != RoCE && o.Wire != IWARP {
+			return optionError(envWire, fmt.Errorf("%q: want %s or %s", env, RoCE, IWARP))
+		}
+	}
 	if env := os.Getenv(EnvDebug); env != "" && o.Debug == "" {
 		if err := debug.CheckAddress(env); err != nil {
 			return optionError(EnvDebug, err)
@@ -76,6 +81,10 @@ func (o *Options) validate() error {
 	}
 	ip := o.Addr.Addr()
 	switch {
+	case o.Wire != "" && o.Wire != RoCE && o.Wire != IWARP:
+		return refuse("Options.Wire: %q, want %s or %s", o.Wire, RoCE, IWARP)
+	case o.Wire == IWARP && (o.Share || o.Shards > 1 || o.hooks.Conn != nil):
+		return refuse("Options.Wire: iwarp excludes Share, more than one shard, and a link of the caller")
 	case o.Shards < 0 || o.Shards > maxShards:
 		return refuse("Options.Shards: %d out of range [0, %d]", o.Shards, maxShards)
 	case o.Shards > 1 && o.NoService:

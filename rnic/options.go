@@ -17,6 +17,7 @@ const (
 	EnvLink       = link.EnvVar           // SOFTRNIC_LINK: accelerations to do without
 	envCongestion = "SOFTRNIC_CONGESTION" // congestion control, as Options.Congestion: "auto"
 	EnvDebug      = "SOFTRNIC_DEBUG"      // debug endpoint, as Options.Debug: "auto"
+	envWire       = "SOFTRNIC_WIRE"       // protocol, as Options.Wire: "iwarp"
 	envICM        = "SOFTRNIC_ICM"        // cache of contexts, as Options.ICM: "32,1us", or "off"
 	EnvLog        = "SOFTRNIC_LOG"        // least level to log to stderr: off, error, warn, info, debug
 )
@@ -57,6 +58,14 @@ type Options struct {
 	// at the address, Open returns verbs.ErrLimit; if the devices are of another
 	// user, os.ErrPermission.
 	Share bool
+
+	// Wire is the protocol of the device: RoCE (the default) or IWARP. A device with IWARP listens
+	// on the TCP port of its address, connects queue pairs of type RC over TCP, and has no other
+	// types. It excludes Share and more than one shard, and needs Linux.
+	Wire Wire
+
+	// NoCRC makes a device with IWARP send and check no CRC unless the peer requires it.
+	NoCRC bool
 
 	// Name is the device's name; "softrnic" and a number unless given.
 	Name string
@@ -123,6 +132,15 @@ type Options struct {
 	addrs addrList       // of Addrs or the environment
 	hooks rnichook.Hooks // set by package internal/rnichook
 }
+
+// A Wire is the protocol of a device.
+type Wire string
+
+// The protocols.
+const (
+	RoCE  Wire = "roce"  // RoCE v2: InfiniBand's transport over UDP
+	IWARP Wire = "iwarp" // RDMA over TCP (RFC 5040 to 5044)
+)
 
 // DefaultSpin is the default of Options.Spin.
 const DefaultSpin = 50 * time.Microsecond

@@ -64,6 +64,9 @@ const cheapPollsPerPoll = 4
 // empty, so that one acknowledges a whole burst. The token is held.
 func (s *shard) pollSocket(c caller) int {
 	s.flushCorked()
+	if s.streams.tcp != nil {
+		return s.pollStreams()
+	}
 	n, err := s.conn.ReadBatch(s.rx)
 	if err != nil {
 		s.dev.linkFailed(err)

@@ -1,12 +1,14 @@
 package rnic
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 
 	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/congestion"
 	"github.com/softrnic/softrnic/internal/deadline"
+	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
@@ -43,7 +45,8 @@ type qpState struct {
 	confirmPending bool // in shard.unconfirmed
 	sendBlocked    bool // its next request waits for the batch to be sent
 	onRefusal      func(*verbs.RefusedError)
-	timer          deadline.Entry[reliability.Time]
+	streamAttachment
+	timer deadline.Entry[reliability.Time]
 }
 
 var (
@@ -80,6 +83,8 @@ func (q *queuePair) moveToError() {
 	if !q.closed && q.core.State() != verbs.StateReset {
 		_ = q.core.Modify(q.dev.now(), &verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // always allowed
 	}
+	q.stopConnecting()
+	q.shard.detachStream(q)
 }
 
 // flushBeforeClose sends the pending acknowledgement when the device closes.
@@ -89,6 +94,15 @@ func (q *queuePair) flushBeforeClose() {
 	if !q.closed {
 		q.shard.flushBeforeClose(q, q.dev.now())
 	}
+}
+
+// A streamAttachment is the TCP connection of a queue pair with iWARP.
+type streamAttachment struct {
+	stream       *link.Stream       // nil without a connection
+	cancelDial   context.CancelFunc // ends the goroutine that dials, or nil
+	awaitsStream bool               // the peer is to dial
+	managed      bool               // a connection manager sets the connection up
+	streamEnded  chan struct{}      // closed when the connection ends; nil unless a manager waits for it
 }
 
 // Modify implements verbs.QP.
@@ -118,14 +132,22 @@ func (q *queuePair) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 	}
 	now := q.dev.now()
 	s.flushBeforeClose(q, now) // on the path in force so far
+	before := q.core.State()
 	if err := q.core.Modify(now, &attr, mask); err != nil {
 		return err
 	}
 	if q.core.State() == verbs.StateReset {
 		q.purgeCompletions()
 	}
-	if q.core.State() == verbs.StateRTR {
+	switch {
+	case q.core.State() == verbs.StateRTR && before != verbs.StateRTR && q.core.IsStream() && !q.managed:
+		q.beginConnecting()
+	case q.core.State() == verbs.StateRTR && !q.core.IsStream():
 		q.connectLink()
+	case q.core.State() == verbs.StateReset && q.core.IsStream():
+		q.stopConnecting()
+		s.detachStream(q)
+		q.managed = false
 	}
 	s.drainQP(q, now)
 	s.flush()
@@ -270,6 +292,8 @@ func (q *queuePair) Close() error {
 		s.flushBeforeClose(q, q.dev.now())
 	}
 	q.core.ReleaseSharedRecv()
+	q.stopConnecting()
+	s.detachStream(q)
 	q.purgeCompletions()
 	s.removeQP(q)
 	q.pd.unbindQP(q.num) // before another queue pair can get the number

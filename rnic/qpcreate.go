@@ -59,7 +59,7 @@ func (d *Device) createQP(pd *protectionDomain, a verbs.QPInitAttr) (_ *queuePai
 	cfg := qp.Config{
 		Type: a.Type, Host: (*qpHost)(q), Memory: (*pdMemory)(pd), Cap: a.Cap, SignalAll: !a.SelectiveSignaling, NoCredits: a.NoCredits,
 		LocalBuffer: d.caps.RecvBuffer, PortMTU: d.activeMTU().Bytes(), MaxRDMA: a.MaxDatagramRDMA,
-		ConfirmSends: true, Congestion: q.rateMode,
+		ConfirmSends: true, Congestion: q.rateMode, Stream: d.isStream(),
 	}
 	if q.srq != nil {
 		cfg.Shared = (*sharedQueue)(q.srq)
@@ -85,6 +85,9 @@ func (q *queuePair) validateInit(op string, a *verbs.QPInitAttr) error {
 		return &verbs.OpError{Op: op, Err: err, Detail: fmt.Sprintf(format, args...)}
 	}
 	var ok bool
+	if err := q.dev.checkStreamType(op, a.Type); err != nil {
+		return err
+	}
 	switch a.Type {
 	case verbs.RC, verbs.UC, verbs.UD, verbs.GSI:
 	default:

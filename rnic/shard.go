@@ -34,6 +34,7 @@ type shard struct {
 
 	sendState
 	receiveState
+	streams shardStreams
 	arbiter
 	monitorState
 }
@@ -117,6 +118,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 			monitorWake: make(chan struct{}, 1), serviceStart: make(chan struct{}), serviceStopped: make(chan struct{}), serviceDone: make(chan struct{}),
 		},
 	}
+	s.streams.tcp, _ = conn.(*link.TCP)
 	if s.tx == nil {
 		s.tx = link.NewBatch(txBatchBytes)
 	}
@@ -196,6 +198,10 @@ func (s *shard) flushBeforeClose(q *queuePair, now reliability.Time) {
 // drainQP builds q's pending packets, at most maxDrainBatches batches, sends
 // full batches, queues q's acknowledgement and arms its timer.
 func (s *shard) drainQP(q *queuePair, now reliability.Time) {
+	if q.core.IsStream() {
+		s.drainStream(q, now)
+		return
+	}
 	if q.overran {
 		s.flushZeroCopy()
 		q.failOverrun(now)

@@ -103,6 +103,13 @@ func closeLinks(conns []link.Conn, m *broker.Member) {
 // openCandidate opens the links at one address.
 func (o *Options) openCandidate(lo link.Options) (conns []link.Conn, m *broker.Member, err error) {
 	slot := -1
+	if o.Wire == IWARP {
+		tcp, err := link.OpenTCP(lo)
+		if err != nil {
+			return nil, nil, err
+		}
+		return []link.Conn{tcp}, nil, nil
+	}
 	if o.Share {
 		var conn link.Conn
 		conn, m, err = openShared(lo)

@@ -66,6 +66,7 @@ var Variables = []Variable{
 	{"SOFTRNIC_SEEDS", "a number", "number of seeds of randomized tests"},
 	{"SOFTRNIC_SHARE", "0, 1", "address shared with other processes"},
 	{"SOFTRNIC_TRACE", "1", "print failed calls of an unmodified program on standard error"},
+	{"SOFTRNIC_WIRE", "roce, iwarp", "protocol of a device"},
 }
 
 // isKnown reports whether Variables contains name.

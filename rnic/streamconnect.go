@@ -1,0 +1,381 @@
+package rnic
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/iwarp"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Two queue pairs that know each other's endpoints connect without a connection manager: the end
+// with the smaller address, port and number dials the TCP port of the other one's device. The private
+// data of the request has the numbers of both, so that the peer finds the queue pair; it waits until
+// that is in StateRTR.
+
+// endpointMagic begins the private data of such a request: 12 bytes with the port of the sender's
+// device and the two queue pair numbers follow.
+const (
+	endpointMagic   = "softrnic"
+	endpointDataLen = len(endpointMagic) + 12
+)
+
+// Timeouts of the set-up of a connection.
+const (
+	requestTimeout  = 10 * time.Second // from the TCP connection to the request
+	replyTimeout    = time.Minute      // from the request to the reply
+	minDialInterval = 20 * time.Millisecond
+	maxDialInterval = time.Second
+)
+
+// A streamID names one end of a connection between queue pairs.
+type streamID struct {
+	addr netip.AddrPort // of the device
+	qpn  uint32
+}
+
+func (a streamID) isBefore(b streamID) bool {
+	if c := a.addr.Compare(b.addr); c != 0 {
+		return c < 0
+	}
+	return a.qpn < b.qpn
+}
+
+// A streamConnector sets up the connections of a device.
+type streamConnector struct {
+	dev   *Device
+	ctx   context.Context // ends with the device
+	stop  context.CancelFunc
+	group sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting map[uint32][]*waitingRequest // requests by the number of the queue pair they are for
+	closed  bool
+}
+
+// A waitingRequest is a request that waits for its queue pair to be in StateRTR.
+type waitingRequest struct {
+	from     streamID
+	conn     *net.TCPConn
+	accepted chan *queuePair // capacity 1: the queue pair that accepts
+}
+
+func newStreamConnector(d *Device) *streamConnector {
+	c := &streamConnector{dev: d, waiting: make(map[uint32][]*waitingRequest)}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c
+}
+
+// startAccepting begins to accept requests.
+func (c *streamConnector) startAccepting(tcp *link.TCP) {
+	c.spawnTask(func() {
+		for {
+			conn, err := tcp.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil { // no descriptors
+				select {
+				case <-c.ctx.Done():
+					return
+				case <-time.After(minDialInterval):
+				}
+				continue
+			}
+			c.spawnTask(func() { c.serveRequest(conn) })
+		}
+	})
+}
+
+// spawnTask runs f in a goroutine, for which close waits. It reports false after close.
+func (c *streamConnector) spawnTask(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.group.Go(f)
+	return true
+}
+
+// close ends all set-ups. The link no longer accepts connections.
+func (c *streamConnector) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+	c.group.Wait()
+}
+
+// whileOpen closes conn when the device is closed before f returns.
+func (c *streamConnector) whileOpen(conn net.Conn, f func()) {
+	stop := context.AfterFunc(c.ctx, func() { conn.Close() })
+	defer stop()
+	f()
+}
+
+// readHandshake reads the frame of the peer, and nothing behind it.
+func readHandshake(conn net.Conn, reply bool) (iwarp.Handshake, error) {
+	buf := make([]byte, iwarp.HandshakeLen, iwarp.HandshakeLen+iwarp.MaxPrivateData+4)
+	if _, err := io.ReadFull(conn, buf); err != nil {
+		return iwarp.Handshake{}, err
+	}
+	h, n, err := iwarp.ParseHandshake(buf, reply)
+	if errors.Is(err, iwarp.ErrShort) {
+		buf = buf[:n]
+		if _, err := io.ReadFull(conn, buf[iwarp.HandshakeLen:]); err != nil {
+			return h, err
+		}
+		h, _, err = iwarp.ParseHandshake(buf, reply)
+	}
+	return h, err
+}
+
+// writeHandshake writes a frame.
+func writeHandshake(conn net.Conn, h iwarp.Handshake) error {
+	_, err := conn.Write(h.AppendTo(nil))
+	return err
+}
+
+// serveRequest handles a connection to the port of the device until it is adopted or closed.
+func (c *streamConnector) serveRequest(conn *net.TCPConn) {
+	defer conn.Close() // without effect if it was adopted
+	c.whileOpen(conn, func() {
+		conn.SetDeadline(time.Now().Add(requestTimeout))
+		q, err := readHandshake(conn, false)
+		if err != nil {
+			return
+		}
+		p := q.Private
+		if len(p) != endpointDataLen || !bytes.HasPrefix(p, []byte(endpointMagic)) {
+			_ = writeHandshake(conn, q.NewReject(nil)) // this port has no application
+			return
+		}
+		p = p[len(endpointMagic):]
+		remote := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap().WithZone("")
+		from := streamID{netip.AddrPortFrom(remote, uint16(binary.BigEndian.Uint32(p))), binary.BigEndian.Uint32(p[4:])}
+		to := c.waitForQP(conn, from, binary.BigEndian.Uint32(p[8:]))
+		if to == nil {
+			return
+		}
+		conn.SetDeadline(time.Now().Add(requestTimeout))
+		if err := to.acceptStream(conn, &q, nil); err != nil {
+			to.failConnecting(err)
+		}
+	})
+}
+
+// waitForQP waits until the queue pair num is ready to be connected to from, and returns it; nil if the
+// peer gives up.
+func (c *streamConnector) waitForQP(conn *net.TCPConn, from streamID, num uint32) *queuePair {
+	w := &waitingRequest{from: from, conn: conn, accepted: make(chan *queuePair, 1)}
+	conn.SetReadDeadline(time.Now().Add(replyTimeout))
+	c.mu.Lock()
+	c.waiting[num] = append(c.waiting[num], w)
+	c.mu.Unlock()
+	if q := c.dev.qps.lookup(num); q != nil {
+		q.shard.mu.Lock()
+		c.matchRequests(q)
+		q.shard.mu.Unlock()
+	}
+	conn.Read(make([]byte, 1)) // the peer sends nothing: this ends by matchRequests, or with the connection
+	c.mu.Lock()
+	list := c.waiting[num]
+	for i := range list {
+		if list[i] == w {
+			c.waiting[num] = append(list[:i:i], list[i+1:]...)
+			break
+		}
+	}
+	if len(c.waiting[num]) == 0 {
+		delete(c.waiting, num)
+	}
+	c.mu.Unlock()
+	select {
+	case q := <-w.accepted:
+		return q
+	default:
+		return nil
+	}
+}
+
+// matchRequests passes q to the request that waits for it. The lock of its shard is held.
+func (c *streamConnector) matchRequests(q *queuePair) {
+	if q.closed || !q.awaitsStream {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, remote := q.streamIDs()
+	for _, w := range c.waiting[q.num] {
+		if w.from == remote {
+			q.awaitsStream = false
+			w.accepted <- q
+			w.conn.SetReadDeadline(time.Unix(1, 0))
+			return
+		}
+	}
+}
+
+// streamIDs returns the two ends of the connection of q, which is in StateRTR. The lock of the shard is
+// held.
+func (q *queuePair) streamIDs() (local, remote streamID) {
+	addr := q.dev.addr
+	local = streamID{netip.AddrPortFrom(addr.Addr().WithZone(""), addr.Port()), q.num}
+	return local, streamID{q.core.PeerPath().Dst, q.core.Query().DestQPN}
+}
+
+// beginConnecting starts to connect q, which has entered StateRTR. The lock of the shard is held.
+func (q *queuePair) beginConnecting() {
+	c := q.dev.connector
+	local, remote := q.streamIDs()
+	if !local.isBefore(remote) {
+		q.awaitsStream = true
+		c.matchRequests(q)
+		return
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	if !c.spawnTask(func() { q.dialPeer(ctx, local, remote) }) {
+		cancel()
+		return
+	}
+	q.cancelDial = cancel
+}
+
+// stopConnecting ends the attempt to connect q. The lock of the shard is held.
+func (q *queuePair) stopConnecting() {
+	q.awaitsStream = false
+	if q.cancelDial != nil {
+		q.cancelDial()
+		q.cancelDial = nil
+	}
+}
+
+// dialPeer connects q to its peer, and tries again until ctx ends.
+func (q *queuePair) dialPeer(ctx context.Context, local, remote streamID) {
+	private := []byte(endpointMagic)
+	private = binary.BigEndian.AppendUint32(private, uint32(local.addr.Port()))
+	private = binary.BigEndian.AppendUint32(private, local.qpn)
+	private = binary.BigEndian.AppendUint32(private, remote.qpn)
+	for wait := minDialInterval; ctx.Err() == nil; wait = min(2*wait, maxDialInterval) {
+		_, err := q.dialStream(ctx, remote.addr, private)
+		if err == nil {
+			return
+		}
+		if errors.Is(err, iwarp.ErrRejected) || errors.Is(err, iwarp.ErrReads) {
+			q.failConnecting(fmt.Errorf("%v: %w", remote.addr, err))
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// readLimits returns the numbers of READs and atomics that q serves and issues at a time. In StateRTR
+// the second is not set yet, and Modify bounds it later.
+func (q *queuePair) readLimits() (ird, ord uint8) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	a := q.core.Query()
+	if ord = a.MaxRdAtomic; a.State == verbs.StateRTR {
+		ord = maxStreamReadsAtOnce
+	}
+	return a.MaxDestRdAtomic, ord
+}
+
+// maxStreamReadsAtOnce is the number of outstanding READs that a queue pair asks the peer to serve if it
+// has no number of its own yet.
+const maxStreamReadsAtOnce = 128
+
+// dialStream connects q to a TCP port and returns the private data of the reply.
+func (q *queuePair) dialStream(ctx context.Context, to netip.AddrPort, private []byte) ([]byte, error) {
+	d := q.dev
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: d.addr.Addr().AsSlice(), Zone: d.addr.Addr().Zone()}}
+	if to.Addr().Is6() && to.Addr().IsLinkLocalUnicast() {
+		to = netip.AddrPortFrom(to.Addr().WithZone(d.caps.Interface), to.Port())
+	}
+	netConn, err := dialer.DialContext(ctx, "tcp", to.String())
+	if err != nil {
+		return nil, err
+	}
+	conn := netConn.(*net.TCPConn)
+	defer conn.Close() // without effect if it was adopted
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	conn.SetDeadline(time.Now().Add(replyTimeout))
+	ird, ord := q.readLimits()
+	request := iwarp.NewRequest(ird, ord, !d.options.NoCRC, private)
+	if err := writeHandshake(conn, request); err != nil {
+		return nil, contextError(ctx, err)
+	}
+	reply, err := readHandshake(conn, true)
+	if err != nil {
+		return nil, contextError(ctx, err)
+	}
+	params, err := iwarp.FinishRequest(&request, &reply)
+	if err != nil {
+		return reply.Private, err
+	}
+	return reply.Private, q.adoptStream(conn, params)
+}
+
+// contextError returns the error of ctx if that has ended, and err otherwise.
+func contextError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// acceptStream answers a request and attaches its connection to q.
+func (q *queuePair) acceptStream(conn *net.TCPConn, request *iwarp.Handshake, private []byte) error {
+	ird, ord := q.readLimits()
+	reply, params, err := iwarp.AnswerRequest(request, ird, ord, !q.dev.options.NoCRC, private)
+	if errWrite := writeHandshake(conn, reply); errWrite != nil || err != nil {
+		return errors.Join(err, errWrite)
+	}
+	return q.adoptStream(conn, params)
+}
+
+// adoptStream attaches a connection to q after its set-up.
+func (q *queuePair) adoptStream(conn *net.TCPConn, p iwarp.Params) error {
+	s := q.shard
+	s.mu.Lock()
+	defer s.unlock()
+	if err := q.checkUsable("connect"); err != nil {
+		return err
+	}
+	stream, err := s.streams.tcp.Adopt(conn, q.num)
+	if err != nil {
+		return err
+	}
+	if err := s.attachStream(q, stream, p); err != nil {
+		stream.Close()
+		return err
+	}
+	return nil
+}
+
+// failConnecting ends q because it cannot be connected.
+func (q *queuePair) failConnecting(err error) {
+	s := q.shard
+	s.mu.Lock()
+	defer s.unlock()
+	if q.closed || q.stream != nil || q.core.State() == verbs.StateErr || q.core.State() == verbs.StateReset {
+		return
+	}
+	now := q.dev.now()
+	q.core.FailConnecting(now, err)
+	s.drainStream(q, now)
+}
