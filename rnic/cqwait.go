@@ -151,6 +151,15 @@ func (c *completionQueue) PollWait(ctx context.Context, wc []verbs.WC) (int, err
 	}
 }
 
+// WaitUntil blocks until ready reports true, a completion is queued, ctx ends or the queue fails. It
+// returns nil in the first two cases. ready is called after each batch of packets and before the
+// goroutine sleeps, so it may report a word that a peer has written into memory. It must be fast and must
+// not call the device. internal/progress calls it.
+func (c *completionQueue) WaitUntil(ctx context.Context, ready func() bool) error {
+	w := waiter{ctx: orBackground(ctx), cq: c, completion: true, ready: ready}
+	return w.wait()
+}
+
 // orBackground returns ctx, or a context that never ends if it is nil.
 func orBackground(ctx context.Context) context.Context {
 	if ctx == nil {

@@ -3,6 +3,7 @@ package rnic
 import (
 	"context"
 	"runtime"
+	"time"
 
 	"github.com/softrnic/softrnic/internal/vtime"
 )
@@ -55,11 +56,15 @@ func (s *shard) pollOnce(c caller) (n, idle int) {
 	return n, s.emptyPolls
 }
 
-// A waiter is one call of Wait or PollWait.
+// memoryPollInterval is the time between two looks at memory of a waiter that does not lead.
+const memoryPollInterval = 50 * time.Microsecond
+
+// A waiter is one call of Wait, PollWait or WaitUntil.
 type waiter struct {
 	ctx        context.Context
 	cq         *completionQueue
 	completion bool        // PollWait: satisfied by a completion; else by the armed event
+	ready      func() bool // WaitUntil: also satisfied when it reports true; or nil
 	baton      bool        // has received the baton and not yet tried for the token
 	stopWatch  func() bool // stops watching the context
 }
@@ -145,15 +150,18 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 // a completion is queued.
 func (w *waiter) consumeEvent() bool {
 	if w.completion {
-		return w.cq.ready.Load() > 0
+		return w.hasCompletion()
 	}
 	return w.cq.eventPending.Load() && w.cq.eventPending.CompareAndSwap(true, false)
 }
 
+// hasCompletion reports whether a PollWait or WaitUntil is satisfied.
+func (w *waiter) hasCompletion() bool { return w.cq.ready.Load() > 0 || w.ready != nil && w.ready() }
+
 // isDone reports whether the waiter is satisfied or must return an error.
 func (w *waiter) isDone() bool {
 	c := w.cq
-	return w.completion && c.ready.Load() > 0 || !w.completion && c.eventPending.Load() ||
+	return w.completion && w.hasCompletion() || !w.completion && c.eventPending.Load() ||
 		c.failed.Load() || c.dev.unusable.Load() || w.ctx.Err() != nil
 }
 
@@ -197,8 +205,15 @@ func (w *waiter) parkUnlessDone(s *shard, baton <-chan struct{}, displaced bool)
 	if !displaced && s.token.isFree() || w.isDone() {
 		return
 	}
+	var poll <-chan time.Time
+	if w.ready != nil { // the goroutine that executes the peer's request does not know of it
+		timer := time.NewTimer(memoryPollInterval)
+		defer timer.Stop()
+		poll = timer.C
+	}
 	select {
 	case <-wake:
+	case <-poll:
 	case <-baton:
 		w.baton = true
 	case <-w.ctx.Done():

@@ -2,7 +2,10 @@ package progress
 
 import (
 	"context"
+	"runtime"
+	"time"
 
+	"github.com/softrnic/softrnic/internal/sched"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -29,6 +32,45 @@ func (c *Completions) Block(ctx context.Context) error {
 	}
 	c.err = err
 	return err
+}
+
+// A memoryWaiter is a CQ whose waits can also end when a peer changes memory, since the goroutine that
+// waits executes the peer's requests.
+type memoryWaiter interface {
+	WaitUntil(ctx context.Context, ready func() bool) error
+}
+
+// Polls before BlockUntil yields the processor, and before it sleeps between polls, on a device that
+// cannot tell when memory changes.
+const (
+	spinRounds  = 200
+	yieldRounds = 5000
+	pollSleep   = 50 * time.Microsecond
+)
+
+// BlockUntil is Block for programs that poll memory: it also returns when ready reports true. ready
+// is called often, and must be fast.
+func (c *Completions) BlockUntil(ctx context.Context, ready func() bool) error {
+	w, ok := c.CQ.(memoryWaiter)
+	for round := 0; !ready() && !c.Receive(); round++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		switch {
+		case ok:
+			if err := w.WaitUntil(ctx, ready); err != nil && ctx.Err() == nil {
+				c.err = err
+				return err
+			}
+		case round < spinRounds:
+		case round < yieldRounds:
+			runtime.Gosched()
+			sched.Yield()
+		default:
+			time.Sleep(pollSleep)
+		}
+	}
+	return nil
 }
 
 // Receive is Block that does not wait. It reports whether the next Poll has completions or

@@ -92,3 +92,45 @@ func TestCompletionsErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, some)
 }
+
+// TestBlockUntil ends with memory, completions, the context or an error of the CQ, on a device that
+// cannot tell when memory changes and on one that can.
+func TestBlockUntil(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	failure := errors.New("failed")
+	for _, waits := range []bool{false, true} {
+		open := func(q *fakeCQ) *Completions {
+			if waits {
+				return &Completions{CQ: &fakeMemoryCQ{fakeCQ: q}}
+			}
+			return &Completions{CQ: q}
+		}
+		polls := 0
+		c := open(&fakeCQ{counts: make([]int, 6000)})
+		require.NoError(t, c.BlockUntil(t.Context(), func() bool { polls++; return polls > 5500 }), "after spinning, yields and sleeps")
+		require.False(t, c.Pending())
+
+		never := func() bool { return false }
+		c = open(&fakeCQ{counts: []int{0, 0, 3}})
+		require.NoError(t, c.BlockUntil(t.Context(), never))
+		require.True(t, c.Pending())
+
+		require.ErrorIs(t, open(&fakeCQ{counts: make([]int, 9)}).BlockUntil(ended, never), context.Canceled)
+
+		c = open(&fakeCQ{err: failure})
+		require.NoError(t, c.BlockUntil(t.Context(), never), "Poll has the error")
+		_, err := c.Poll(func([]verbs.WC) {})
+		require.ErrorIs(t, err, failure)
+	}
+}
+
+// A fakeMemoryCQ also waits for memory.
+type fakeMemoryCQ struct{ *fakeCQ }
+
+func (q *fakeMemoryCQ) WaitUntil(ctx context.Context, ready func() bool) error {
+	for !ready() && len(q.counts) > 0 && q.counts[0] == 0 && ctx.Err() == nil {
+		q.counts = q.counts[1:]
+	}
+	return ctx.Err()
+}

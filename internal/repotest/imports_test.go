@@ -55,7 +55,7 @@ var allowedImports = map[string][]string{
 	"internal/ownaddr":       {},
 	"internal/racesync":      {},
 	"internal/pages":         {"internal/place"},
-	"internal/progress":      {"internal/vtime", "internal/cancelctx", "verbs"},
+	"internal/progress":      {"internal/vtime", "internal/cancelctx", "internal/sched", "verbs"},
 	"internal/environment":   {"internal/spelling"},
 	"internal/sched":         {},
 	"internal/sendqueue":     {},

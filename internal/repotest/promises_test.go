@@ -135,7 +135,7 @@ func timesOf(t *testing.T) map[string]times {
 		"mpi.md": {[]promise{
 			{"polls the device for [50 us], lets", k.time("rnic.DefaultSpin"), false, "TestSpinnerMisses"},
 			{"from [4 us] on", k.time("internal/sched.aloneTime"), false, "TestSpinnerMisses"},
-			{"and sleep [50 us] in between", k.time("mpi/internal/fabric/rdma.pollSleep"), false, "TestPrograms"},
+			{"and sleep [50 us] in between", k.time("internal/progress.pollSleep"), false, "TestBlockUntil"},
 			{"0.5 to [1 s], when", 2 * k.time("mpi/internal/detector.sampleInterval"), false, "TestMismatch TestHangTimes"},
 			{"A rank that has waited for [a minute] has", k.time("mpi/internal/detector.defaultAlarm"), false, "TestHangTimes"},
 		}, []string{"delay 200us"}, false},

@@ -1,12 +1,8 @@
 package rdma
 
 import (
-	"context"
 	"encoding/binary"
-	"runtime"
-	"time"
 
-	"github.com/softrnic/softrnic/internal/sched"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -129,34 +125,12 @@ func (f *Fabric) handleRingPacket(l *link, slot []byte) {
 	f.returnCreditsIfDue(l)
 }
 
-// The number of polls before yielding the processor, and before sleeping between polls.
-const (
-	spinRounds  = 200
-	yieldRounds = 5000
-	pollSleep   = 50 * time.Microsecond
-)
-
-// pollUntilReady is Block with the fast path.
-func (f *Fabric) pollUntilReady(ctx context.Context) error {
-	for round := 0; ; round++ {
-		for _, r := range *f.rings.Load() {
-			if r.hasPacket() {
-				return nil
-			}
-		}
-		if f.completions.Receive() {
-			return nil
-		}
-		if round%16 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		switch {
-		case round < spinRounds:
-		case round < yieldRounds:
-			runtime.Gosched()
-			sched.Yield()
-		default:
-			time.Sleep(pollSleep)
+// hasRingPacket reports whether a ring has a packet.
+func (f *Fabric) hasRingPacket() bool {
+	for _, r := range *f.rings.Load() {
+		if r.hasPacket() {
+			return true
 		}
 	}
+	return false
 }

@@ -43,7 +43,7 @@ func (f *Fabric) pollCompletions() bool {
 // Block implements fabric.Fabric.
 func (f *Fabric) Block(ctx context.Context) error {
 	if rings := f.rings.Load(); rings != nil && len(*rings) > 0 {
-		return f.pollUntilReady(ctx)
+		return f.completions.BlockUntil(ctx, f.hasRingPacket)
 	}
 	return f.completions.Block(ctx)
 }
