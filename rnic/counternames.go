@@ -67,6 +67,7 @@ var linkCounterNames = []description{
 	{"shared_received_packets", "Packets received through shared memory, a part of received_packets."},
 	{"shared_received_bytes", "Bytes of those packets, BTH to ICRC."},
 	{"shared_lost", "Packets lost because shared memory was full."},
+	{"shared_late", "Rings in shared memory read before all earlier packets of the socket."},
 }
 
 var faultCounterNames = []description{

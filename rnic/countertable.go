@@ -83,6 +83,7 @@ type LinkCounters struct {
 	SharedReceivedPackets uint64 `json:"shared_received_packets"`
 	SharedReceivedBytes   uint64 `json:"shared_received_bytes"`
 	SharedLost            uint64 `json:"shared_lost"` // packets lost because a ring was full
+	SharedLate            uint64 `json:"shared_late"` // rings that were read although earlier packets through the socket had not come
 }
 
 // FaultCounters count the effects of injected faults. JSON names are the

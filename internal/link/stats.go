@@ -37,6 +37,7 @@ type Stats struct {
 	SharedReceivedPackets uint64
 	SharedReceivedBytes   uint64
 	SharedLost            uint64 // packets lost because a ring was full
+	SharedLate            uint64 // rings that were read although earlier packets through the socket had not come
 }
 
 // SendLost returns the number of packets that the system did not send, for any

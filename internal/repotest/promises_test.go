@@ -189,6 +189,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"blocks for up to [10 ms]; an", k.time("internal/link.maxSendBlock"), false, "TestRetriedSends TestRefusedSends"},
 			{"wakes it, within [20 ms]. An", k.time("internal/link/shm.handshakeMax"), false, "TestSilentPeer"},
 			{"tries again after [10 ms], then", k.time("internal/link/shm.minRetry"), false, "TestPeerCloses"},
+			{"reads the ring after [10 ms], and", k.time("internal/link/shm.joiningWait"), false, "TestLostBeforeRing"},
 			{"delays the sender for up to [10 ms]; then", k.time("internal/link/shm.fullWait"), false, "TestFullRing"},
 		}, nil, false},
 

@@ -14,11 +14,12 @@ type waker interface{ WakeFD() int }
 // conn is a link that sends to some addresses through rings.
 type conn struct {
 	link.Conn
-	local  netip.AddrPort
-	shared bool // other processes have the address, too
-	wakeFD int
-	names  *listener // of the first link of an adapter, else nil
-	closed atomic.Bool
+	local   netip.AddrPort
+	shared  bool // other processes have the address, too
+	sharded bool // other links of the adapter have it
+	wakeFD  int
+	names   *listener // of the first link of an adapter, else nil
+	closed  atomic.Bool
 
 	writer
 	reader
@@ -37,7 +38,7 @@ func Wrap(inner []link.Conn, slot int, slotOf func(qpn uint32) int) []link.Conn 
 		if !ok {
 			return inner
 		}
-		conns[i] = &conn{Conn: c, local: c.LocalAddr(), shared: slot >= 0, wakeFD: w.WakeFD()}
+		conns[i] = &conn{Conn: c, local: c.LocalAddr(), shared: slot >= 0, sharded: len(inner) > 1, wakeFD: w.WakeFD()}
 		conns[i].destinations, conns[i].slotOf = map[netip.AddrPort]*destination{}, slotOf
 		wrapped[i] = conns[i]
 	}
@@ -71,6 +72,7 @@ func (c *conn) Stats() link.Stats {
 	c.readMu.Lock()
 	s.SharedReceivedPackets += c.received.packets
 	s.SharedReceivedBytes += c.received.bytes
+	s.SharedLate += c.lateRings
 	c.readMu.Unlock()
 	s.SentPackets += s.SharedSentPackets
 	s.SentBytes += s.SharedSentBytes

@@ -27,13 +27,14 @@ func openLink(t *testing.T) *conn {
 	return c
 }
 
-// sendPackets sends packets of n bytes, each with its number at the end.
+// sendPackets sends packets of UC of n bytes, each with its number at the end.
 func sendPackets(t *testing.T, c *conn, to *conn, first, count, n int) {
 	t.Helper()
 	b := link.NewBatch(1 << 20)
 	for i := range count {
 		pkt := b.Next(&wire.Path{Dst: to.local, TrafficClass: 5}, n)
 		clear(pkt)
+		pkt[0] = byte(wire.UCSendOnly)
 		binary.BigEndian.PutUint32(pkt[n-8:], uint32(first+i))
 	}
 	require.NoError(t, c.WriteBatch(b))
@@ -154,29 +155,6 @@ func TestQuietSocket(t *testing.T) {
 	}
 }
 
-// TestUCStaysInOrder checks that packets of UC follow earlier ones through the socket, although a ring has
-// been opened since, and that others use the ring.
-func TestUCStaysInOrder(t *testing.T) {
-	a, b := openLink(t), openLink(t)
-	send := func(opcode wire.Opcode) {
-		batch := link.NewBatch(1 << 10)
-		pkt := batch.Next(&wire.Path{Dst: b.local}, 64)
-		clear(pkt)
-		pkt[0] = byte(opcode)
-		require.NoError(t, a.WriteBatch(batch))
-	}
-	later := time.Now().Add(time.Hour)
-	a.destinations[b.local] = &destination{addr: b.local, rings: []*outgoing{{retryAt: later}}}
-	send(wire.UCSendOnly)
-	require.Equal(t, uint64(1), link.StatsOf(a.Conn).SentPackets)
-	a.destinations[b.local].rings[0].retryAt = time.Time{}
-	send(wire.RCSendOnly)
-	require.Equal(t, uint64(1), a.Stats().SharedSentPackets)
-	send(wire.UCSendOnly)
-	require.Equal(t, uint64(2), link.StatsOf(a.Conn).SentPackets)
-	require.Equal(t, uint64(1), a.Stats().SharedSentPackets)
-}
-
 // TestWake ends a Wait by a packet of a ring, and by the first packet of a new ring.
 func TestWake(t *testing.T) {
 	a, b, other := openLink(t), openLink(t), openLink(t)
@@ -258,7 +236,11 @@ func TestFullRing(t *testing.T) {
 	}
 	lost := int(a.Stats().SharedLost)
 	require.Less(t, lost, sent/2)
+	require.Greater(t, sent*1000, ringSize*7/8)
 	receivePackets(t, b, a, 0, sent-lost, 1000)
+	readNothing(t, b)
+	ring := a.destinations[b.local].rings[0].ring
+	require.Equal(t, ring.next, ring.ring.consumedCounter().Load(), "all records are released")
 }
 
 // TestSilentPeer uses the socket, after a bounded time, where a process has the name but does not answer.
@@ -273,19 +255,6 @@ func TestSilentPeer(t *testing.T) {
 	require.Nil(t, o.peer)
 	require.True(t, o.retryAt.After(time.Now().Add(-handshakeMax)))
 	require.Equal(t, "udp", a.Route(dst, 5))
-}
-
-// TestLateRing reads packets that were sent through the socket before those of a ring that comes later.
-func TestLateRing(t *testing.T) {
-	a, b := openLink(t), openLink(t)
-	a.destinations[b.local] = &destination{addr: b.local, rings: []*outgoing{{retryAt: time.Now().Add(time.Hour)}}}
-	sendPackets(t, a, b, 0, 10, 64)
-	require.Equal(t, "udp", a.Route(b.local, 5))
-	a.destinations[b.local].rings[0].retryAt = time.Time{}
-	sendPackets(t, a, b, 10, 10, 64)
-	require.Equal(t, "shm", a.Route(b.local, 5))
-	receivePackets(t, b, a, 0, 20, 64)
-	require.Equal(t, uint64(10), b.Stats().SharedReceivedPackets)
 }
 
 // TestSealed passes a bit flip through a ring with the ICRC that reveals it, and packets that a
@@ -393,16 +362,18 @@ func TestStrangers(t *testing.T) {
 		text string
 		fds  []int
 	}{
-		"another version":   {"softrnic-shm 1 127.0.0.1:4791", []int{good}},
-		"another shard":     {version + "1 127.0.0.1:4791", []int{good}},
-		"no shard":          {version + "x 127.0.0.1:4791", []int{good}},
+		"another version":   {"softrnic-shm 2 127.0.0.1:4791 0 1", []int{good}},
+		"another shard":     {version + "1 127.0.0.1:4791 0 1", []int{good}},
+		"no shard":          {version + "x 127.0.0.1:4791 0 1", []int{good}},
 		"no address":        {version, []int{good}},
-		"a bad address":     {version + "0 localhost", []int{good}},
-		"no memory":         {version + "0 127.0.0.1:4791", nil},
-		"two descriptors":   {version + "0 127.0.0.1:4791", []int{good, good}},
-		"memory can shrink": {version + "0 127.0.0.1:4791", []int{memory(controlSize+ringSize, unix.F_SEAL_GROW)}},
-		"short memory":      {version + "0 127.0.0.1:4791", []int{memory(controlSize, requiredSeal)}},
-		"a pipe":            {version + "0 127.0.0.1:4791", []int{int(os.Stdin.Fd())}},
+		"a bad address":     {version + "0 localhost 0 1", []int{good}},
+		"no count":          {version + "0 127.0.0.1:4791 x 1", []int{good}},
+		"no shards":         {version + "0 127.0.0.1:4791 0 x", []int{good}},
+		"no memory":         {version + "0 127.0.0.1:4791 0 1", nil},
+		"two descriptors":   {version + "0 127.0.0.1:4791 0 1", []int{good, good}},
+		"memory can shrink": {version + "0 127.0.0.1:4791 0 1", []int{memory(controlSize+ringSize, unix.F_SEAL_GROW)}},
+		"short memory":      {version + "0 127.0.0.1:4791 0 1", []int{memory(controlSize, requiredSeal)}},
+		"a pipe":            {version + "0 127.0.0.1:4791 0 1", []int{int(os.Stdin.Fd())}},
 		"nothing":           {"", nil},
 	} {
 		s, err := net.DialUnix("unixpacket", nil, socketName(b.local, -1))

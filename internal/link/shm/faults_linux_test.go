@@ -131,12 +131,12 @@ func TestOtherUser(t *testing.T) {
 		if inner, err = link.OpenUDP(link.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0")}); err == nil {
 			stranger = Wrap([]link.Conn{inner}, -1, nil)[0]
 		}
-		_, _, err = dialPeer(inner.LocalAddr(), b.local, 0, false)
+		_, _, err = dialPeer(inner.LocalAddr(), b.local, 0, false, 0, 1)
 	})
 	require.NotNil(t, stranger)
 	defer stranger.Close()
 	require.Error(t, err, "b takes the ring of another user")
-	_, _, err = dialPeer(a.local, stranger.LocalAddr(), 0, false)
+	_, _, err = dialPeer(a.local, stranger.LocalAddr(), 0, false, 0, 1)
 	require.ErrorContains(t, err, "the peer has user 65534, this process 0")
 	sendPackets(t, a, &conn{local: stranger.LocalAddr()}, 0, 1, 64)
 	require.Equal(t, "udp", a.Route(stranger.LocalAddr(), 1))
@@ -160,7 +160,7 @@ func TestOtherNamespace(t *testing.T) {
 	}
 	require.NoError(t, err)
 	defer l.closeSocket()
-	_, _, err = dialPeer(a.local, addr, 0, false)
+	_, _, err = dialPeer(a.local, addr, 0, false, 0, 1)
 	require.True(t, isNoName(err), err)
 }
 
@@ -172,7 +172,7 @@ func TestNoDescriptors(t *testing.T) {
 	none := before
 	none.Cur = 3
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &none))
-	_, _, err := dialPeer(a.local, b.local, 0, false)
+	_, _, err := dialPeer(a.local, b.local, 0, false, 0, 1)
 	sendPackets(t, a, b, 0, 1, 64)
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before))
 	require.ErrorIs(t, err, unix.EMFILE)

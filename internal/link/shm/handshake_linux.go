@@ -17,11 +17,12 @@ import (
 )
 
 // The handshake, over a socket of type SOCK_SEQPACKET with a name in the abstract namespace
-// (unix(7)): the producer sends the number of a shard, its address and the descriptor of a ring. The
-// consumer answers with the number of its shards, and the descriptor that wakes that shard. The
+// (unix(7)): the producer sends the number of a shard, its address, the number of packets that it has sent
+// there through the socket if the adapter has the number of shards that follows, and the descriptor of a
+// ring. The consumer answers with the number of its shards, and the descriptor that wakes that shard. The
 // connection stays open, and its end is that of the peer.
 const (
-	version      = "softrnic-shm 2 "
+	version      = "softrnic-shm 3 "
 	maxShards    = 256
 	handshakeMax = 20 * time.Millisecond // then the packets go to the socket
 	requiredSeal = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
@@ -123,8 +124,9 @@ func checkUser(c *net.UnixConn) error {
 }
 
 // dialPeer asks the adapter at dst for a ring. The index is that of one of its shards or, by slot, that
-// of an adapter at a shared address. It returns the producer's end and the number of shards.
-func dialPeer(local, dst netip.AddrPort, index int, bySlot bool) (_ *peer, shards int, err error) {
+// of an adapter at a shared address. The number of earlier packets is right for an adapter with assumed
+// shards. It returns the producer's end and the number of shards.
+func dialPeer(local, dst netip.AddrPort, index int, bySlot bool, earlier int64, assumed int) (_ *peer, shards int, err error) {
 	slot := -1
 	if bySlot {
 		slot, index = index, 0
@@ -158,7 +160,7 @@ func dialPeer(local, dst netip.AddrPort, index int, bySlot bool) (_ *peer, shard
 	if err := c.SetDeadline(time.Now().Add(handshakeMax)); err != nil {
 		return nil, 0, err
 	}
-	if _, _, err := c.WriteMsgUnix(fmt.Appendf(nil, "%s%d %v", version, index, local), unix.UnixRights(file), nil); err != nil {
+	if _, _, err := c.WriteMsgUnix(fmt.Appendf(nil, "%s%d %v %d %d", version, index, local, earlier, assumed), unix.UnixRights(file), nil); err != nil {
 		return nil, 0, err
 	}
 	text, fd, err := receiveMessage(c)
@@ -285,31 +287,49 @@ func (l *listener) shakeHands(p *peer) error {
 		return err
 	}
 	defer unix.Close(fd)
-	c, src, err := l.parseRequest(text)
+	r, err := l.parseRequest(text)
 	if err != nil {
 		return err
 	}
 	if p.mem, err = mapMemory(fd); err != nil {
 		return err
 	}
-	if err := c.addIncoming(p, src); err != nil {
+	if err := r.conn.addIncoming(p, r.src, r.earlier); err != nil {
 		return err
 	}
-	if _, _, err := p.socket.WriteMsgUnix(fmt.Appendf(nil, "%s%d", version, len(l.conns)), unix.UnixRights(c.wakeFD), nil); err != nil {
+	if _, _, err := p.socket.WriteMsgUnix(fmt.Appendf(nil, "%s%d", version, len(l.conns)), unix.UnixRights(r.conn.wakeFD), nil); err != nil {
 		return nil //nolint:nilerr // watchEnd finds the end of the connection, and the reader removes the ring
 	}
 	_ = p.socket.SetDeadline(time.Time{}) // if it fails, watchEnd ends
 	return nil
 }
 
-// parseRequest returns the link and the source that a producer has named.
-func (l *listener) parseRequest(text string) (*conn, netip.AddrPort, error) {
-	request, ok := strings.CutPrefix(text, version)
-	index, addr, _ := strings.Cut(request, " ")
-	shard, err := strconv.Atoi(index)
-	if !ok || err != nil || shard < 0 || shard >= len(l.conns) {
-		return nil, netip.AddrPort{}, fmt.Errorf("shm: handshake %q, want %q, a shard below %d and an address", text, version, len(l.conns))
+// A request is the message of a producer.
+type request struct {
+	conn    *conn // that it has named
+	src     netip.AddrPort
+	earlier int64 // packets through the socket, or countUnknown
+}
+
+func (l *listener) parseRequest(text string) (r request, err error) {
+	fields := strings.Fields(strings.TrimPrefix(text, version))
+	if !strings.HasPrefix(text, version) || len(fields) != 4 {
+		return r, fmt.Errorf("shm: handshake %q, want %q and 4 fields", text, version)
 	}
-	src, err := netip.ParseAddrPort(addr)
-	return l.conns[shard], src, err
+	shard, err := strconv.Atoi(fields[0])
+	if err != nil || shard < 0 || shard >= len(l.conns) {
+		return r, fmt.Errorf("shm: handshake %q: want a shard below %d", text, len(l.conns))
+	}
+	r.conn = l.conns[shard]
+	if r.src, err = netip.ParseAddrPort(fields[1]); err != nil {
+		return r, err
+	}
+	if r.earlier, err = strconv.ParseInt(fields[2], 10, 64); err != nil {
+		return r, err
+	}
+	shards, err := strconv.Atoi(fields[3])
+	if r.earlier < 0 || r.earlier > 0 && shards != len(l.conns) {
+		r.earlier = countUnknown
+	}
+	return r, err
 }

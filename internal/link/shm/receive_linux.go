@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/racesync"
+	"github.com/softrnic/softrnic/wire"
 )
 
 const (
@@ -22,12 +24,15 @@ const (
 	idleAfter     = 1024 // reads that find nothing in a ring until it is looked at less often, if there are more
 	idleLooks     = 4    // rings of the others looked at each time
 	maxReadRecord = 4    // part of a ring, 1/n, that one ReadBatch returns at most
+
+	maxSources  = 4096                  // addresses whose packets are counted
+	joiningWait = 10 * time.Millisecond // for the packets that a peer has sent through the socket before its ring
 )
 
 // A reader is the part of a link that receives.
 type reader struct {
-	readMu   sync.Mutex // held for ReadBatch, by Wait before and after it blocks, and by Close and Stats
-	joining  []*incoming
+	readMu   sync.Mutex  // held for ReadBatch, by Wait before and after it blocks, and by Close and Stats
+	joining  []*incoming // not read yet
 	active   []*incoming // looked at by each ReadBatch
 	idle     []*incoming // looked at in turns; their producers wake a sleeper, as they always announce records
 	nextIdle int
@@ -36,7 +41,14 @@ type reader struct {
 	closing  []*incoming // not read any more, but the results of the last ReadBatch may refer to them
 	received traffic
 
+	// bySocket has the number of packets from each address through the socket.
+	bySocket   map[netip.AddrPort]*uint64
+	lastSource netip.AddrPort
+	lastCount  *uint64 // that of lastSource
+	lateRings  uint64  // rings that were read although packets before them were missing
+
 	gone       atomic.Int32 // number of peers that have gone since the last look
+	handedOut  bool         // the last ReadBatch has returned records
 	emptyLooks int          // at the rings since the last one at the socket
 	fullReads  int          // of rings since the last one of the socket
 	quietLooks int          // at the socket that found nothing, in a row
@@ -48,7 +60,14 @@ type incoming struct {
 	src   netip.AddrPort
 	ring  consumer
 	empty int // reads in a row that found nothing
+
+	earlier int64     // packets that the peer has sent through the socket before this ring, or countUnknown
+	readBy  time.Time // although not all of those have come
 }
+
+// countUnknown is the number of earlier packets of a peer that does not know which of its packets through
+// the socket went to this link.
+const countUnknown = -1
 
 // ReadBatch implements link.Conn.
 func (c *conn) ReadBatch(r *link.Datagrams) (int, error) {
@@ -60,14 +79,18 @@ func (c *conn) ReadBatch(r *link.Datagrams) (int, error) {
 
 // readBatch is ReadBatch with the lock held.
 func (c *conn) readBatch(r *link.Datagrams) (int, error) {
-	if len(c.active) == 0 && len(c.idle) == 0 && len(c.joining) == 0 || c.closed.Load() {
-		return c.Conn.ReadBatch(r)
+	if len(c.active) == 0 && len(c.idle) == 0 && len(c.joining) == 0 && len(c.closing) == 0 || c.closed.Load() {
+		n, err := c.Conn.ReadBatch(r)
+		c.countSources(r)
+		return n, err
+	}
+	if len(c.joining) > 0 {
+		c.activateJoining()
 	}
 	if len(c.joining) > 0 || c.fullReads >= readsPerLook {
 		if n, err := c.readSocket(r); n > 0 || err != nil || len(r.Refusals()) > 0 {
 			return n, err
 		}
-		c.activateJoining()
 	}
 	r.Reset()
 	for _, in := range c.closing {
@@ -75,7 +98,9 @@ func (c *conn) readBatch(r *link.Datagrams) (int, error) {
 	}
 	c.closing = c.closing[:0]
 	c.readRings(r)
-	if n := len(r.Msgs()); n > 0 {
+	n := len(r.Msgs())
+	c.handedOut = n > 0
+	if n > 0 {
 		c.emptyLooks = 0
 		c.fullReads++
 		return n, nil
@@ -91,10 +116,14 @@ func (c *conn) readBatch(r *link.Datagrams) (int, error) {
 	return c.readSocket(r)
 }
 
-// readSocket reads the socket.
+// readSocket reads the socket. The results of the last ReadBatch are not in use any more.
 func (c *conn) readSocket(r *link.Datagrams) (int, error) {
+	for _, in := range c.active {
+		in.ring.releaseAll()
+	}
 	c.emptyLooks, c.fullReads = 0, 0
 	n, err := c.Conn.ReadBatch(r)
+	c.countSources(r)
 	if n > 0 {
 		c.quietLooks = 0
 	} else {
@@ -142,7 +171,7 @@ func (c *conn) readRings(r *link.Datagrams) {
 // staysEmpty reports whether looksPerRead looks at a ring find nothing, and its peer lives.
 func (in *incoming) staysEmpty() bool {
 	in.ring.releaseRecords()
-	word := in.ring.wordAt(in.ring.next)
+	word := in.ring.wordAt(in.ring.offset)
 	for range looksPerRead {
 		if word.Load() != 0 {
 			return false
@@ -161,6 +190,7 @@ func (c *conn) removeLeaving() {
 		if in.empty <= idleAfter || !in.ring.beginSleep() {
 			return false
 		}
+		in.ring.releaseAll()
 		c.idle = append(c.idle, in)
 		return true
 	})
@@ -197,11 +227,58 @@ func (c *conn) activateAll() {
 	c.idle = c.idle[:0]
 }
 
-// activateJoining begins to read the rings of new peers, which have sent through the socket before:
-// the socket was found empty since.
+// countSources counts the packets of the socket by their source.
+func (c *conn) countSources(r *link.Datagrams) {
+	for i := range r.Msgs() {
+		d := &r.Msgs()[i]
+		if len(d.Buf) < wire.MinPacketLen || c.shared && binary.BigEndian.Uint32(d.Buf[4:])&wire.QPNMask <= wire.QPNGSI {
+			continue // of a stranger, or for any adapter at the address
+		}
+		if d.Src != c.lastSource || c.lastCount == nil {
+			c.lastSource, c.lastCount = d.Src, c.sourceCount(d.Src)
+		}
+		*c.lastCount += uint64(d.Count())
+	}
+}
+
+// sourceCount returns the counter of an address. If there are too many, it forgets the others.
+func (c *conn) sourceCount(src netip.AddrPort) *uint64 {
+	n := c.bySocket[src]
+	if n == nil {
+		if len(c.bySocket) >= maxSources || c.bySocket == nil {
+			c.bySocket, c.lastCount = map[netip.AddrPort]*uint64{}, nil
+		}
+		n = new(uint64)
+		c.bySocket[src] = n
+	}
+	return n
+}
+
+// activateJoining begins to read the rings of new peers whose packets through the socket have come. A busy
+// system may deliver those after packets of the ring, out of order, or lose them: after joiningWait the
+// ring is read in any case.
 func (c *conn) activateJoining() {
-	c.active = append(c.active, c.joining...)
-	c.joining = c.joining[:0]
+	var now time.Time
+	c.joining = slices.DeleteFunc(c.joining, func(in *incoming) bool {
+		if in.peer.gone.Load() && in.ring.isEmpty() { // the peer may have sent through the socket instead
+			c.closing = append(c.closing, in)
+			return true
+		}
+		if n := c.bySocket[in.src]; in.earlier != 0 && (n == nil || int64(*n) != in.earlier) {
+			if now.IsZero() {
+				now = time.Now()
+			}
+			if now.Before(in.readBy) {
+				return false
+			}
+			c.lateRings++
+		}
+		if in.earlier > 0 || in.earlier == 0 && c.bySocket[in.src] != nil {
+			*c.sourceCount(in.src) = uint64(in.earlier) // without those of an earlier process at this address
+		}
+		c.active = append(c.active, in)
+		return true
+	})
 }
 
 // readRing takes records until r is full, and reports whether the ring stays in use. The records that
@@ -228,29 +305,41 @@ func (in *incoming) readRing(r *link.Datagrams, received *traffic) bool {
 
 // Wait implements link.Conn.
 func (c *conn) Wait(timeout time.Duration) (bool, error) {
-	if !c.beginSleep() {
+	ok, longest := c.beginSleep()
+	if !ok {
 		return true, nil
+	}
+	if longest > 0 && (timeout < 0 || timeout > longest) {
+		timeout = longest
 	}
 	readable, err := c.Conn.Wait(timeout)
 	return c.endSleep(readable), err
 }
 
-// beginSleep reports whether all rings are empty and their producers will wake this end.
-func (c *conn) beginSleep() bool {
+// beginSleep reports whether all rings are empty and their producers will wake this end, and for how long
+// it may sleep because of the rings that it does not read yet, or 0.
+func (c *conn) beginSleep() (ok bool, longest time.Duration) {
 	c.readMu.Lock()
 	defer c.readMu.Unlock()
-	if len(c.joining) > 0 || c.gone.Load() > 0 {
-		return false
+	c.activateJoining()
+	if c.gone.Load() > 0 {
+		return false, 0
+	}
+	if len(c.joining) > 0 {
+		longest = max(time.Until(c.joining[0].readBy), time.Microsecond) // the first one has waited for longest
 	}
 	for i, in := range c.active {
+		if !c.handedOut {
+			in.ring.releaseAll()
+		}
 		if !in.ring.beginSleep() {
 			for _, in := range c.active[:i] {
 				in.ring.endSleep()
 			}
-			return false
+			return false, 0
 		}
 	}
-	return true
+	return true, longest
 }
 
 // endSleep reports whether the socket is readable or a ring has a record. The next ReadBatch without
@@ -270,8 +359,9 @@ func (c *conn) endSleep(readable bool) bool {
 	return readable || len(c.joining) > 0 || c.gone.Load() > 0
 }
 
-// addIncoming adds the ring of a peer that has connected.
-func (c *conn) addIncoming(p *peer, src netip.AddrPort) error {
+// addIncoming adds the ring of a peer that has connected, and has sent a number of packets through the socket
+// before, or countUnknown.
+func (c *conn) addIncoming(p *peer, src netip.AddrPort, earlier int64) error {
 	r, err := newRing(p.mem)
 	if err != nil {
 		return err
@@ -285,7 +375,7 @@ func (c *conn) addIncoming(p *peer, src netip.AddrPort) error {
 		c.gone.Add(1)
 		c.Conn.Wake()
 	}
-	c.joining = append(c.joining, &incoming{peer: p, src: src, ring: consumer{ring: r}})
+	c.joining = append(c.joining, &incoming{peer: p, src: src, ring: consumer{ring: r}, earlier: earlier, readBy: time.Now().Add(joiningWait)})
 	c.Conn.Wake() // a sleeper has not announced itself in this ring
 	return nil
 }

@@ -42,14 +42,14 @@ func TestModel(t *testing.T) {
 				if random.IntN(2) == 0 {
 					n = 1 + random.IntN(200)
 				}
-				before := p.next & p.mask
+				before := p.offset
 				room, err := p.reserveRecord(n)
 				require.NoError(t, err)
 				if room == nil {
 					full++
 					continue
 				}
-				if p.next&p.mask < before {
+				if p.offset < before {
 					wraps++
 				}
 				data := bytes.Repeat([]byte{byte(random.Uint32())}, n)
@@ -75,27 +75,69 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// sendRecord sends a record of n bytes that all have one value, and reports whether the ring had space.
+func sendRecord(t *testing.T, p *producer, n int, value byte) bool {
+	t.Helper()
+	room, err := p.reserveRecord(n)
+	require.NoError(t, err)
+	if room == nil {
+		return false
+	}
+	room[0], room[n-1] = value, value
+	p.commitRecord(newWord(n, n, 0, false))
+	return true
+}
+
+// receiveRecord takes a record of n bytes and checks their value.
+func receiveRecord(t *testing.T, c *consumer, n int, value byte) {
+	t.Helper()
+	c.releaseRecords()
+	w, data, err := c.takeRecord()
+	require.NoError(t, err)
+	require.Equal(t, n, w.byteCount())
+	require.Equal(t, []byte{value, value}, []byte{data[0], data[n-1]})
+}
+
 // TestLimit checks that a producer of small records stays in a part of the ring while the consumer keeps
-// up, and uses more of it while the consumer is behind.
+// up, and then has the whole ring when the consumer stops, wherever it stops, once and again.
 func TestLimit(t *testing.T) {
-	for _, keepsUp := range []bool{true, false} {
+	const n = 4000
+	for _, kept := range []int{1, 10, 33, 50, 64, 100, 300} {
 		p, c := openBoth(t, newTestRing(t))
-		for range 3 * minLimit / 4096 {
-			room, err := p.reserveRecord(4096)
-			require.NoError(t, err)
-			require.NotNil(t, room, "the ring is full")
-			p.commitRecord(newWord(4096, 4096, 0, false))
-			if keepsUp || c.next+minLimit/2 < p.next { // else half of the first part remains
-				_, _, err := c.takeRecord()
-				require.NoError(t, err)
-				c.releaseRecords()
+		for round := range 5 {
+			for i := range kept {
+				require.True(t, sendRecord(t, p, n, byte(i)))
+				receiveRecord(t, c, n, byte(i))
 			}
+			if round == 0 {
+				require.EqualValues(t, minLimit, p.limit)
+			}
+			count := 0
+			for sendRecord(t, p, n, byte(count)) {
+				count++
+			}
+			require.Greater(t, count*recordSize(n), testSize-chunkSize-chunkSize/2, "%d records, round %d", kept, round)
+			for i := range count {
+				receiveRecord(t, c, n, byte(i))
+			}
+			c.releaseAll()
 		}
-		if keepsUp {
-			require.Equal(t, uint64(minLimit), p.limit)
-		} else {
-			require.Equal(t, uint64(testSize), p.limit)
+	}
+}
+
+// TestReleasedRing checks that a ring of the least size has space for the largest record as soon as all
+// others are read, however the records before it divide the chunks.
+func TestReleasedRing(t *testing.T) {
+	p, c := openBoth(t, newTestRing(t)[:controlSize+minLimit])
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 20000 {
+		n := maxRecord
+		if random.IntN(2) == 0 {
+			n = 1 + random.IntN(1<<random.IntN(16))
 		}
+		require.True(t, sendRecord(t, p, n, byte(i)), "record %d of %d bytes", i, n)
+		receiveRecord(t, c, n, byte(i))
+		c.releaseAll()
 	}
 }
 
@@ -185,7 +227,7 @@ func FuzzHostile(f *testing.F) {
 				continue
 			}
 			if kind&2 != 0 { // where the consumer looks
-				binary.LittleEndian.PutUint64(c.records[c.next&c.mask:], uint64(wordValid)|uint64(at)<<3|uint64(kind)<<16)
+				binary.LittleEndian.PutUint64(c.records[c.offset:], uint64(wordValid)|uint64(at)<<3|uint64(kind)<<16)
 			}
 			c.releaseRecords()
 			if w, data, err := c.takeRecord(); err == nil && w != 0 {

@@ -42,17 +42,17 @@ type destination struct {
 	shards int // 0 if unknown, or bySlot: the rings are by slot
 	rings  []*outgoing
 
-	// ucBySocket is set when packets of UC have gone through the socket, where later ones follow: a
-	// busy system may deliver the first after packets of a ring, and UC drops messages out of order.
-	ucBySocket bool
+	// Packets through the socket while shards was 0: to QP 1, and to others.
+	earlyGSI, early int64
 }
 
 // An outgoing is the way to one link: a ring, or none until retryAt.
 type outgoing struct {
-	peer    *peer
-	ring    producer
-	retryAt time.Time
-	backoff time.Duration
+	peer     *peer
+	ring     producer
+	retryAt  time.Time
+	backoff  time.Duration
+	bySocket int64 // packets through the socket
 }
 
 // WriteBatch implements link.Conn.
@@ -73,6 +73,7 @@ func (c *conn) writeBatch(b *link.Batch) error {
 	for i := range b.Groups() {
 		o := c.findRing(b.Path(i).Dst, b.Header(i))
 		if o == nil {
+			c.countUnringed(b, i)
 			c.unringed = append(c.unringed, i)
 			continue
 		}
@@ -115,24 +116,38 @@ func (c *conn) Connect(dst netip.AddrPort, qpn uint32) {
 	}
 }
 
-// findRing returns the ring for packets that begin with the header, or nil for the socket.
-func (c *conn) findRing(dst netip.AddrPort, header []byte) *outgoing {
-	o := c.lookUpRing(dst, header)
-	if header[0]>>5 == ucOpcodes {
-		if c.last.ucBySocket {
-			return nil
-		}
-		c.last.ucBySocket = o == nil
+// countUnringed counts the packets of a group for which findRing has returned nil.
+func (c *conn) countUnringed(b *link.Batch, i int) {
+	d, qpn := c.last, binary.BigEndian.Uint32(b.Header(i)[4:])&wire.QPNMask
+	bytes, seg := b.GroupSize(i)
+	packets := int64((bytes + seg - 1) / seg)
+	switch i := c.ringIndex(d, qpn); {
+	case i < 0:
+	case d.shards != 0:
+		d.rings[i].bySocket += packets
+	case qpn <= wire.QPNGSI:
+		d.earlyGSI += packets
+	default:
+		d.early += packets
 	}
-	return o
 }
 
-// ucOpcodes are the upper three bits of the opcodes of UC (IBTA volume 1, 9.2.1).
-const ucOpcodes = 1
+// countEarlier returns the number of packets that have gone to a link through the socket, if the adapter
+// has the number of shards that it returns, too.
+func (c *conn) countEarlier(d *destination, o *outgoing, slot bool) (packets int64, shards int) {
+	packets, shards = o.bySocket, max(d.shards, 1)
+	if !slot && d.early+d.earlyGSI > 0 {
+		packets, shards = packets+d.early+d.earlyGSI, 1
+	}
+	if slot && d.early > 0 || c.sharded && packets > 0 { // the links of all shards have one address
+		packets = countUnknown
+	}
+	return packets, shards
+}
 
-// lookUpRing returns the ring for packets that begin with the header, or nil. The first packet asks for
-// a ring.
-func (c *conn) lookUpRing(dst netip.AddrPort, header []byte) *outgoing {
+// findRing returns the ring for packets that begin with the header, or nil for the socket. The first
+// packet asks for a ring.
+func (c *conn) findRing(dst netip.AddrPort, header []byte) *outgoing {
 	d := c.last
 	if d == nil || d.addr != dst {
 		if d = c.destinations[dst]; d == nil {
@@ -187,10 +202,10 @@ func (c *conn) openRing(d *destination, o *outgoing, i int, qpn uint32) *outgoin
 	if now.Before(o.retryAt) {
 		return nil
 	}
-	p, shards, err := dialPeer(c.local, d.addr, i, d.shards == bySlot)
+	p, shards, err := c.requestRing(d, o, i, d.shards == bySlot)
 	if err != nil && d.shards == 0 && isNoName(err) && qpn > wire.QPNGSI && c.slotOf != nil {
 		i = c.slotOf(qpn)
-		if p, _, err = dialPeer(c.local, d.addr, i, true); err == nil {
+		if p, _, err = c.requestRing(d, o, i, true); err == nil {
 			d.shards, d.rings = bySlot, make([]*outgoing, i+1)
 			o = &outgoing{}
 			d.rings[i] = o
@@ -200,7 +215,7 @@ func (c *conn) openRing(d *destination, o *outgoing, i int, qpn uint32) *outgoin
 		d.shards = shards
 		if right := int(qpn) % shards; right != i { // the first ring is that of shard 0
 			o.setRing(c, p)
-			return c.lookUpRing(d.addr, binary.BigEndian.AppendUint32(make([]byte, 4, 8), qpn))
+			return c.findRing(d.addr, binary.BigEndian.AppendUint32(make([]byte, 4, 8), qpn))
 		}
 	}
 	if err != nil || !o.setRing(c, p) {
@@ -214,6 +229,19 @@ func (c *conn) openRing(d *destination, o *outgoing, i int, qpn uint32) *outgoin
 		return nil
 	}
 	return o
+}
+
+// requestRing asks a link for a ring. Where there is none, no packet has reached it.
+func (c *conn) requestRing(d *destination, o *outgoing, i int, slot bool) (*peer, int, error) {
+	earlier, assumed := c.countEarlier(d, o, slot)
+	p, shards, err := dialPeer(c.local, d.addr, i, slot, earlier, assumed)
+	if err != nil && isNoName(err) {
+		o.bySocket, d.earlyGSI = 0, 0
+		if c.slotOf == nil {
+			d.early = 0
+		}
+	}
+	return p, shards, err
 }
 
 // setRing begins to use a ring.
@@ -248,7 +276,7 @@ func (c *conn) shareBudget() {
 func (c *conn) dropRing(d *destination, o *outgoing) {
 	o.peer.closeRing()
 	c.rings--
-	*o = outgoing{retryAt: time.Now().Add(minRetry)}
+	*o = outgoing{retryAt: time.Now().Add(minRetry), bySocket: o.bySocket}
 	d.resetUnused()
 }
 
