@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -74,4 +75,68 @@ func TestSharedMemoryFaults(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, len(text), 1<<20)
 	}
+}
+
+// mappedRings returns the number of mappings of rings in this process, and the bytes of memory behind them.
+func mappedRings(t *testing.T) (count, resident int) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/smaps")
+	require.NoError(t, err)
+	inRing := false
+	for line := range strings.Lines(string(text)) {
+		switch name, value, _ := strings.Cut(line, ":"); {
+		case strings.Contains(line, "memfd:softrnic-shm"):
+			inRing = true
+			count++
+		case name == "Rss" && inRing:
+			kilobytes, err := strconv.Atoi(strings.Fields(value)[0])
+			require.NoError(t, err)
+			resident += kilobytes << 10
+			inRing = false
+		}
+	}
+	return count, resident
+}
+
+// TestConnectionsShareRing writes through 10,000 connections between two devices: they have one ring for each direction,
+// and no descriptor of their own.
+func TestConnectionsShareRing(t *testing.T) {
+	needSharedMemory(t)
+	const connections = 10_000
+	a, b := pair(t, Options{})
+	write(t, a, b, 8)
+	rings, _ := mappedRings(t)
+	files, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	small := verbs.QPInitAttr{Type: verbs.RC, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}}
+	qps := []verbs.QP{a.qp}
+	for range connections - 1 {
+		qa, qb := a.newQPWith(t, small), b.newQPWith(t, small)
+		connect(t, a.dev, qa, b.dev, qb)
+		qps = append(qps, qa)
+	}
+	fill(a.mr.Bytes()[:8*connections], 1)
+	for first := 0; first < connections; first += 500 { // at most as many as the queue holds
+		for i := first; i < first+500; i++ {
+			a.qp = qps[i]
+			a.post(t, verbs.SendWR{
+				Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{a.mr.SGE(8*i, 8)}, RemoteAddr: b.mr.Addr() + uint64(8*i), RKey: b.mr.RKey(),
+			})
+		}
+		for range 500 {
+			a.poll1(t)
+		}
+	}
+	require.True(t, bytes.Equal(a.mr.Bytes()[:8*connections], b.mr.Bytes()[:8*connections]))
+	s := a.dev.Inspect()
+	require.Zero(t, s.Link.SharedLost)
+	require.Equal(t, s.Link.SentPackets, s.Link.SharedSentPackets)
+	later, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(later), len(files)+1) // a test before may close some
+	count, resident := mappedRings(t)
+	require.Equal(t, rings, count)
+	require.Equal(t, 4, count, "two rings, at both ends")
+	require.LessOrEqual(t, resident, 4<<20)
+	t.Logf("%d descriptors, %d bytes", len(later), resident)
 }
