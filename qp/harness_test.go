@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/qpstate"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -219,18 +220,8 @@ func (p *pair) modifyTo(n, peer *node, sq, rq uint32, o *options, to verbs.QPSta
 			continue
 		}
 		a.State = s
-		require.NoError(p.t, n.Modify(p.now, &a, required(n.typ, n.State(), s)|verbs.AttrState))
+		require.NoError(p.t, n.Modify(p.now, &a, qpstate.RequiredAttrs(n.typ, n.State(), s)|verbs.AttrState))
 	}
-}
-
-// required returns the mask of a transition's required attributes.
-func required(t verbs.QPType, from, to verbs.QPState) verbs.QPAttrMask {
-	for _, tr := range transitions {
-		if tr.from == from && tr.to == to {
-			return tr.required[kindIndex(t)]
-		}
-	}
-	return 0
 }
 
 // modify modifies n to a state without other attributes.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/softrnic/softrnic/internal/qpstate"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -34,7 +35,7 @@ func (c *Core) Modify(now reliability.Time, a *verbs.QPAttr, mask verbs.QPAttrMa
 	if mask&verbs.AttrCurState != 0 && a.CurState != c.state {
 		return c.invalidError("modify QP", "cur_state is %v, the queue pair is in %v", a.CurState, c.state)
 	}
-	if err := checkTransition(c.typ, c.state, to, mask); err != nil {
+	if err := qpstate.CheckTransition(c.typ, c.state, to, mask); err != nil {
 		return err
 	}
 	if c.state == sSQD && to != sErr && to != sReset && !c.sqIdle() {

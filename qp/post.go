@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/internal/place"
+	"github.com/softrnic/softrnic/internal/qpstate"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -15,7 +16,7 @@ const MaxMessage = 1 << 31
 // PostSend queues requests and returns the number accepted, as
 // verbs.QP.PostSend does. The next Drain builds their packets.
 func (c *Core) PostSend(now reliability.Time, wrs []verbs.SendWR) (int, error) {
-	if !maySend(c.state) {
+	if !qpstate.MaySend(c.state) {
 		return 0, c.sendStateError()
 	}
 	for i := range wrs {
@@ -31,7 +32,7 @@ func (c *Core) PostSend(now reliability.Time, wrs []verbs.SendWR) (int, error) {
 // PostSendAll queues all requests, or none if one of them is refused, and returns its error. They must
 // not be RDMA operations on datagrams.
 func (c *Core) PostSendAll(now reliability.Time, wrs []verbs.SendWR) error {
-	if !maySend(c.state) {
+	if !qpstate.MaySend(c.state) {
 		return c.sendStateError()
 	}
 	tail := c.sq.tail
@@ -63,7 +64,7 @@ func (c *Core) checkRequest(wr *verbs.SendWR) (uint32, error) {
 	if c.sq.full() {
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrQueueFull}
 	}
-	if !supportsOpcode(c.typ, wr.Opcode) {
+	if !qpstate.SupportsOpcode(c.typ, wr.Opcode) {
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrUnsupported, Detail: wr.Opcode.String()}
 	}
 	if c.attr.MaxRdAtomic == 0 && c.state != sErr && expectsResponse(wr.Opcode) {
@@ -172,7 +173,7 @@ const MaxMTU = 4096
 
 // PostRecv queues receives and returns the number accepted.
 func (c *Core) PostRecv(wrs []verbs.RecvWR) (int, error) {
-	if !mayRecv(c.state) {
+	if !qpstate.MayReceive(c.state) {
 		return 0, &verbs.OpError{Op: "post receive", Object: c.String(), Err: verbs.ErrState,
 			Detail: "state RESET; modify it to INIT first"}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/qpstate"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -106,7 +107,7 @@ func TestTransitions(t *testing.T) {
 					masks = append(masks, k, r.required|k&r.optional)
 				}
 				for _, mask := range masks {
-					err := checkTransition(typ, verbs.QPState(from), verbs.QPState(to), mask|verbs.AttrState)
+					err := qpstate.CheckTransition(typ, verbs.QPState(from), verbs.QPState(to), mask|verbs.AttrState)
 					missing, extra := r.required&^mask, mask&^(r.required|r.optional)
 					what := fmt.Sprintf("%s %s to %s with %v", name, fromName, toName, mask)
 					if legal && missing|extra == 0 {
@@ -137,7 +138,7 @@ func TestModifyAndQuery(t *testing.T) {
 	full.MaxRdAtomic, full.MaxDestRdAtomic = MaxRdAtomic, MaxRdAtomic
 	full.State = verbs.StateInit
 	require.NoError(t, p.a.Modify(1, &full, verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrAccessFlags))
-	toRTR := verbs.AttrState | required(verbs.RC, verbs.StateInit, verbs.StateRTR)
+	toRTR := verbs.AttrState | qpstate.RequiredAttrs(verbs.RC, verbs.StateInit, verbs.StateRTR)
 	full.State = verbs.StateRTR
 	for what, change := range map[string]func(a *verbs.QPAttr){
 		"MTU":         func(a *verbs.QPAttr) { a.PathMTU = 6 },
@@ -160,7 +161,7 @@ func TestModifyAndQuery(t *testing.T) {
 	}
 	require.NoError(t, p.a.Modify(1, &full, toRTR))
 	full.State = verbs.StateRTS
-	toRTS := verbs.AttrState | required(verbs.RC, verbs.StateRTR, verbs.StateRTS)
+	toRTS := verbs.AttrState | qpstate.RequiredAttrs(verbs.RC, verbs.StateRTR, verbs.StateRTS)
 	for what, change := range map[string]func(a *verbs.QPAttr){
 		"timeout":   func(a *verbs.QPAttr) { a.Timeout = 32 },
 		"retry_cnt": func(a *verbs.QPAttr) { a.RetryCnt = 8 },
@@ -193,7 +194,7 @@ func TestModifyAndQuery(t *testing.T) {
 		} else {
 			init.PKeyIndex = a.PKeyIndex
 		}
-		require.ErrorIs(t, q.Modify(1, &init, verbs.AttrState|required(verbs.RC, verbs.StateReset, verbs.StateInit)), verbs.ErrInvalid)
+		require.ErrorIs(t, q.Modify(1, &init, verbs.AttrState|qpstate.RequiredAttrs(verbs.RC, verbs.StateReset, verbs.StateInit)), verbs.ErrInvalid)
 	}
 }
 

@@ -34,7 +34,8 @@ var allowedImports = map[string][]string{
 	"internal/rankaddr":      {"internal/hostaddr"},
 	"internal/rankwire":      {"internal/vtime", "verbs", "cm"},
 	"internal/place":         {},
-	"qp":                     {"verbs", "wire", "iwarp", "reliability", "internal/congestion", "internal/fifo", "internal/place"},
+	"internal/qpstate":       {"verbs"},
+	"qp":                     {"verbs", "wire", "iwarp", "reliability", "internal/congestion", "internal/fifo", "internal/place", "internal/qpstate"},
 	"internal/epoll":         {},
 	"internal/link":          {"wire", "internal/epoll", "internal/fifo", "internal/racesync", "internal/place", "internal/spelling", "internal/hostaddr"},
 	"internal/broker":        {"wire", "internal/link"},
@@ -116,7 +117,7 @@ var allowedImports = map[string][]string{
 // Cores are deterministic: they have no I/O, locks, goroutines, clocks and random
 // sources, and must not import the packages of the standard library that offer them.
 var (
-	cores = []string{"internal/deadline", "internal/fifo", "internal/sparse", "internal/congestion", "wire", "wire/mad", "iwarp", "internal/bsdh", "reliability", "internal/congestion", "internal/nack", "qp", "cm/internal/protocol", "internal/flow", "sdp/internal/protocol",
+	cores = []string{"internal/qpstate", "internal/deadline", "internal/fifo", "internal/sparse", "internal/congestion", "wire", "wire/mad", "iwarp", "internal/bsdh", "reliability", "internal/congestion", "internal/nack", "qp", "cm/internal/protocol", "internal/flow", "sdp/internal/protocol",
 		"mpi/internal/datatype", "mpi/internal/coll", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/deadlock", "acp/internal/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
