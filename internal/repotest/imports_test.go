@@ -19,6 +19,7 @@ const module = "github.com/softrnic/softrnic/"
 // A part is a directory with all directories below it, unless they have an entry.
 var allowedImports = map[string][]string{
 	"verbs":                  {},
+	"verbs/uverbs":           {"verbs", "internal/qpstate"},
 	"wire":                   {},
 	"iwarp":                  {},
 	"wire/mad":               {},

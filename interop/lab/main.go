@@ -203,3 +203,19 @@ func Binary(t testing.TB, name string) string {
 	}
 	return filepath.Join(insideSetup.Bin, name)
 }
+
+// TestBinary returns the path of the tests of a package of this module, such as verbs/uverbs, built
+// for the guest with the tag interop.
+func TestBinary(t testing.TB, path string) string {
+	t.Helper()
+	if unavailable != "" {
+		t.Skip("no lab: " + unavailable)
+	}
+	name := filepath.Join(insideSetup.Bin, strings.ReplaceAll(path, "/", "-")+".test")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-tags", "interop", "-o", name, "github.com/softrnic/softrnic/"+path)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, out)
+	}
+	return name
+}

@@ -1,0 +1,148 @@
+package uverbs
+
+import (
+	_ "embed"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+//go:embed testdata/layouts.txt
+var kernelLayouts string // a test in the guest has no files
+
+// A layout maps a structure of the kernel to one of this package. Members are pairs of the kernel's
+// name and a field here.
+type layout struct {
+	ours    any
+	skipped uintptr // bytes at the beginning that ours lacks: the address of the response
+	added   uintptr // bytes of the provider at the end of ours
+	members string
+}
+
+var layouts = map[string]layout{
+	"ib_uverbs_cmd_hdr":          {ours: commandHeader{}, members: "command command in_words inWords out_words outWords"},
+	"ib_uverbs_get_context_resp": {ours: getContextResponse{}, members: "async_fd asyncFD"},
+	"ib_uverbs_query_device_resp": {ours: queryDeviceResponse{}, members: "node_guid nodeGUID max_mr_size maxMRSize vendor_id vendorID " +
+		"max_qp_wr maxQPWR max_cqe maxCQE max_qp_rd_atom maxQPReads atomic_cap atomicCap max_mw maxMW max_mcast_grp maxMcastGroups " +
+		"max_ah maxAH max_srq_sge maxSRQSGE max_pkeys maxPKeys phys_port_cnt ports"},
+	"ib_uverbs_query_port": {ours: queryPort{}, skipped: 8, members: "port_num port"},
+	"ib_uverbs_query_port_resp": {ours: queryPortResponse{}, members: "max_msg_sz maxMessage gid_tbl_len gids lid lid state state " +
+		"active_mtu activeMTU active_width activeWidth link_layer linkLayer"},
+	"ib_uverbs_alloc_pd_resp":            {ours: allocPDResponse{}},
+	"ib_uverbs_reg_mr":                   {ours: registerMR{}, skipped: 8, members: "start start length length hca_va iova pd_handle pd access_flags access"},
+	"ib_uverbs_reg_mr_resp":              {ours: registerMRResponse{}, members: "lkey lkey rkey rkey"},
+	"ib_uverbs_alloc_mw":                 {ours: allocMW{}, skipped: 8, members: "pd_handle pd mw_type kind"},
+	"ib_uverbs_alloc_mw_resp":            {ours: allocMWResponse{}, members: "rkey rkey"},
+	"ib_uverbs_create_comp_channel_resp": {ours: createChannelResponse{}, members: "fd fd"},
+	"ib_uverbs_create_cq":                {ours: createCQ{}, skipped: 8, members: "user_handle userHandle cqe depth comp_vector vector comp_channel channel"},
+	"ib_uverbs_create_cq_resp":           {ours: createCQResponse{}, added: 16, members: "cqe depth"},
+	"ib_uverbs_resize_cq":                {ours: resizeCQ{}, skipped: 8, members: "cq_handle handle cqe depth"},
+	"ib_uverbs_resize_cq_resp":           {ours: resizeCQResponse{}, added: 16, members: "cqe depth"},
+	"ib_uverbs_destroy_cq":               {ours: destroyBody{}, skipped: 8, members: "cq_handle handle"},
+	"ib_uverbs_destroy_cq_resp":          {ours: destroyCQResponse{}, members: "comp_events_reported completions async_events_reported asyncs"},
+	"ib_uverbs_destroy_qp":               {ours: destroyBody{}, skipped: 8},
+	"ib_uverbs_destroy_qp_resp":          {ours: destroyResponse{}},
+	"ib_uverbs_destroy_srq":              {ours: destroyBody{}, skipped: 8},
+	"ib_uverbs_destroy_srq_resp":         {ours: destroyResponse{}},
+	"ib_uverbs_req_notify_cq":            {ours: notifyCQ{}, members: "cq_handle handle solicited_only solicited"},
+	"ib_uverbs_create_ah":                {ours: createAH{}, skipped: 8, members: "user_handle userHandle pd_handle pd attr attr"},
+	"ib_uverbs_ah_attr": {ours: ahAttr{}, members: "grh.dgid dgid grh.flow_label flowLabel grh.sgid_index sgidIndex grh.traffic_class trafficClass " +
+		"sl sl is_global global port_num port"},
+	"ib_uverbs_create_ah_resp": {ours: createAHResponse{}, added: 8},
+	"ib_uverbs_create_qp": {ours: createQP{}, skipped: 8, members: "user_handle userHandle pd_handle pd srq_handle srq max_send_wr maxSendWR " +
+		"max_inline_data maxInline sq_sig_all signalAll qp_type kind is_srq hasSRQ"},
+	"ib_uverbs_create_qp_resp": {ours: createQPResponse{}, added: 32, members: "qpn number max_inline_data maxInline"},
+	"ib_uverbs_qp_dest":        {ours: qpDestination{}, members: "flow_label flowLabel sgid_index sgidIndex sl sl is_global global port_num port"},
+	"ib_uverbs_modify_qp": {ours: modifyQP{}, members: "qp_handle handle attr_mask mask rq_psn recvPSN qp_access_flags access pkey_index pkey qp_state state " +
+		"path_mtu mtu en_sqd_async_notify notifySQD max_dest_rd_atomic maxPeerReads min_rnr_timer rnrTimer port_num port timeout timeout rnr_retry rnrRetries"},
+	"ib_uverbs_query_qp": {ours: queryQP{}, skipped: 8, members: "qp_handle handle attr_mask mask"},
+	"ib_uverbs_query_qp_resp": {ours: queryQPResponse{}, members: "max_send_wr maxSendWR qkey qkey dest_qp_num peer qp_access_flags access qp_state state " +
+		"sq_draining draining min_rnr_timer rnrTimer rnr_retry rnrRetries"},
+	"ib_uverbs_post_send":        {ours: postSend{}, skipped: 8, members: "qp_handle handle wqe_size size"},
+	"ib_uverbs_post_send_resp":   {ours: postSendResponse{}},
+	"ib_uverbs_attach_mcast":     {ours: multicast{}, members: "qp_handle handle mlid mlid"},
+	"ib_uverbs_create_srq":       {ours: createSRQ{}, skipped: 8, members: "pd_handle pd srq_limit limit"},
+	"ib_uverbs_create_srq_resp":  {ours: createSRQResponse{}, added: 24, members: "max_wr maxWR srqn number"},
+	"ib_uverbs_modify_srq":       {ours: modifySRQ{}, added: 8, members: "attr_mask mask srq_limit limit"},
+	"ib_uverbs_query_srq":        {ours: destroyBody{}, skipped: 8},
+	"ib_uverbs_query_srq_resp":   {ours: querySRQResponse{}, members: "srq_limit limit"},
+	"ib_uverbs_async_event_desc": {ours: asyncEvent{}, members: "event_type kind"},
+	"ib_uverbs_comp_event_desc":  {ours: completionEvent{}},
+	"mminfo":                     {ours: queueInfo{}, members: "size size"},
+	"rxe_send_wqe": {ours: sendElement{}, members: "wr.opcode opcode wr.send_flags flags wr.ex immOrKey wr.wr request status status state state " +
+		"iova remote dma data"},
+	"rxe_dma_info": {ours: dataInfo{}, members: "resid remaining num_sge count sge_offset offset"},
+	"rxe_recv_wqe": {ours: recvElement{}, members: "dma data"},
+	"rxe_sge":      {ours: verbs.SGE{}, members: "length Length lkey LKey"},
+	"ib_uverbs_wc": {ours: completionElement{}, members: "status status opcode opcode vendor_err vendorErr byte_len bytes ex immOrKey qp_num qpn " +
+		"src_qp source wc_flags flags pkey_index pkey"},
+}
+
+// requests are the members of the union in struct rxe_send_wr, which begins at sendElement.request.
+var requests = map[string]layout{
+	"rdma":   {ours: remoteRequest{}, members: "rkey rkey"},
+	"atomic": {ours: atomicRequest{}, members: "compare_add compareAdd swap swap rkey rkey"},
+	"ud":     {ours: datagramRequest{}, members: "remote_qkey qkey ah_num ah"},
+	"mw":     {ours: windowRequest{}, members: "length length mr_lkey lkey mw_rkey rkey rkey newKey access access"},
+}
+
+// providerSizes are the sizes of rxe's parts of responses and commands.
+var providerSizes = map[string]uintptr{
+	"rxe_create_ah_resp": 8, "rxe_create_cq_resp": 16, "rxe_resize_cq_resp": 16, "rxe_create_qp_resp": 32, "rxe_create_srq_resp": 24, "rxe_modify_srq_cmd": 8,
+	"ib_uverbs_send_wr": requestSize, "rxe_queue_buf": ringElements,
+}
+
+// TestLayouts compares the structures with testdata/layouts.txt, which a C program has written.
+func TestLayouts(t *testing.T) {
+	sizes, checked := 0, 0
+	for line := range strings.Lines(kernelLayouts) {
+		var name string
+		var offset, size uintptr
+		if n, _ := fmt.Sscanf(line, "struct %s %d", &name, &size); n == 2 {
+			sizes++
+			if l, ok := layouts[name]; ok {
+				require.Equal(t, size, l.skipped+reflect.TypeOf(l.ours).Size()-l.added, line)
+			} else {
+				require.Equal(t, size, providerSizes[name], line)
+			}
+			continue
+		}
+		_, err := fmt.Sscanf(line, "%s %d %d", &name, &offset, &size)
+		require.NoError(t, err, line)
+		structure, member, _ := strings.Cut(name, ".")
+		if structure == "rxe_queue_buf" {
+			require.Contains(t, []uintptr{ringMask, ringProducer, ringConsumer}, offset)
+			continue
+		}
+		l := layouts[structure]
+		if structure == "rxe_send_wr" {
+			part, rest, _ := strings.Cut(strings.TrimPrefix(member, "wr."), ".")
+			l, member = requests[part], rest
+			l.skipped = unsafe.Offsetof(sendElement{}.request)
+		}
+		f, ok := findField(l, member)
+		require.True(t, ok, "no field for %s", name)
+		require.Equal(t, offset, l.skipped+f.Offset, line)
+		require.Equal(t, size, f.Type.Size(), line)
+		checked++
+	}
+	require.Equal(t, len(layouts)+len(providerSizes), sizes)
+	require.Greater(t, checked, 130)
+}
+
+// findField returns the field of a kernel's member.
+func findField(l layout, member string) (reflect.StructField, bool) {
+	pairs := strings.Fields(l.members)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i] == member {
+			return reflect.TypeOf(l.ours).FieldByName(pairs[i+1])
+		}
+	}
+	return reflect.StructField{}, false
+}
