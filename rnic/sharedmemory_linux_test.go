@@ -103,9 +103,9 @@ func mappedRings(t *testing.T) (count, resident int) {
 func TestConnectionsShareRing(t *testing.T) {
 	needSharedMemory(t)
 	const connections = 10_000
+	rings, before := mappedRings(t) // of tests before, until a garbage collection
 	a, b := pair(t, Options{})
 	write(t, a, b, 8)
-	rings, _ := mappedRings(t)
 	files, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
 	small := verbs.QPInitAttr{Type: verbs.RC, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}}
@@ -135,8 +135,6 @@ func TestConnectionsShareRing(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(later), len(files)+1) // a test before may close some
 	count, resident := mappedRings(t)
-	require.Equal(t, rings, count)
-	require.Equal(t, 4, count, "two rings, at both ends")
-	require.LessOrEqual(t, resident, 4<<20)
-	t.Logf("%d descriptors, %d bytes", len(later), resident)
+	require.LessOrEqual(t, count, rings+4, "two rings, at both ends")
+	require.LessOrEqual(t, resident, before+4<<20)
 }
