@@ -35,6 +35,12 @@ func (r *Request) LocalAddr() netip.AddrPort { return r.orClosed().l.addr }
 // ConsumerReject.
 func (r *Request) Reject(reason Reason, private []byte) error {
 	setDefault(&reason, ConsumerReject)
+	if in := r.orClosed(); in.stream != nil {
+		if err := in.rejectStream(private); err != nil {
+			return wrapError("reject", r.RemoteAddr(), err, "")
+		}
+		return nil
+	}
 	if err := checkPrivateData(private, mad.REJPrivateLen); err != nil {
 		return wrapError("reject", r.RemoteAddr(), err, "")
 	}
@@ -94,6 +100,9 @@ func (r *Request) Accept(ctx context.Context, qp verbs.QP, o AcceptOptions) (*Co
 }
 
 func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*Conn, error) {
+	if r.orClosed().stream != nil {
+		return r.acceptStream(qp, o)
+	}
 	attr, err := r.checkAccept(qp, o)
 	if err != nil {
 		return nil, err

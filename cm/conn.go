@@ -133,6 +133,9 @@ func (c *Conn) Disconnect(ctx context.Context, private []byte) error {
 	if err := checkPrivateData(private, mad.DREQPrivateLen); err != nil {
 		return wrapError("disconnect", c.remote, err, "")
 	}
+	if c.m.streams != nil {
+		return c.disconnectStream(private)
+	}
 	c.terminate(ErrClosed, nil)
 	c.m.mu.Lock()
 	if c.m.machine.Disconnect(c.m.now(), c.id, private) {

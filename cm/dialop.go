@@ -113,6 +113,9 @@ func (m *Manager) checkReachable(peer netip.AddrPort) error {
 	if m.closed {
 		return ErrClosed
 	}
+	if m.streams != nil {
+		return errNoStream
+	}
 	if !peer.Addr().IsValid() {
 		return fmt.Errorf("%w: no address", verbs.ErrInvalid)
 	}

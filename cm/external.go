@@ -131,6 +131,9 @@ func (r *Request) acceptExternal(qp *ExternalQP, private []byte) (*Conn, error) 
 	if in == closedRequest {
 		return nil, ErrClosed
 	}
+	if in.stream != nil {
+		return nil, errNoStream
+	}
 	if err := qp.validate(); err != nil {
 		return nil, err
 	}

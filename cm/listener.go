@@ -23,6 +23,7 @@ type listener struct {
 	wake    chan struct{} // capacity 1; holds a token if queue may have an element
 	done    chan struct{} // closed by markClosed
 	closed  bool
+	stream  adapter.StreamListener // with iWARP, or nil
 }
 
 // An incomingRequest is a peer's request from its arrival to its reply. The fields after id are
@@ -35,6 +36,7 @@ type incomingRequest struct {
 	alternate bool           // the REQ has an alternate path
 	private   []byte
 	id        uint32
+	stream    adapter.StreamRequest // with iWARP, or nil
 
 	queueElem *list.Element // in l.queue until Accept dequeues the request
 	resolved  bool          // withdrawn or replied to
@@ -43,6 +45,9 @@ type incomingRequest struct {
 
 // listen starts a listener. Port 0 selects a free ephemeral port.
 func (m *Manager) listen(space PortSpace, port uint16, s protocol.ServiceOptions) (*listener, error) {
+	if m.streams != nil {
+		return nil, m.listenError(port, errNoStream)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -169,6 +174,9 @@ func (l *listener) dequeue() *incomingRequest {
 
 // close closes the listener and rejects all requests that Accept has not returned.
 func (l *listener) close() error {
+	if l.stream != nil {
+		return l.closeStream()
+	}
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
 	if l.m.listeners[l.service] != l {
@@ -258,6 +266,13 @@ func (m *Manager) Listen(port uint16, o ListenOptions) (*Listener, error) {
 	}
 	if err != nil {
 		return nil, m.listenError(port, err)
+	}
+	if m.streams != nil {
+		l, err := m.listenStream(port, &o)
+		if err != nil {
+			return nil, err
+		}
+		return &Listener{l}, nil
 	}
 	l, err := m.listen(o.PortSpace, port, protocol.ServiceOptions{RC: !o.NoRC, UC: !o.NoUC, Backlog: o.Backlog})
 	if err != nil {

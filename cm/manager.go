@@ -22,7 +22,8 @@ type Manager struct {
 	addr           netip.AddrPort // of the adapter
 	port           verbs.PortAttr
 	limits         verbs.DeviceAttr
-	gsi            *gsi             // queue pair 1
+	gsi            *gsi             // queue pair 1; nil with iWARP
+	streams        adapter.Streams  // set-up of connections with iWARP, or nil
 	services       adapter.Services // of an address that other devices share, or nil
 	openedAt       time.Time
 	done           chan struct{} // closed when the goroutine has returned
@@ -42,6 +43,7 @@ type Manager struct {
 	wake          context.CancelFunc
 	foreign       uint64 // datagrams whose source is not a queue pair 1
 	unsent        uint64 // datagrams that could not be sent
+	streamConns   uint32 // number of connections ever made with iWARP
 	closed        bool
 }
 
@@ -59,6 +61,9 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	}
 	if err := o.validate(); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
+	}
+	if streams := adapter.StreamsOf(dev); streams != nil {
+		return newStreamManager(dev, o, streams)
 	}
 	port, err := dev.QueryPort(1)
 	if err != nil {
@@ -213,6 +218,10 @@ func (m *Manager) dispatchEvent(e *protocol.Event) {
 func (m *Manager) Close() (err error) {
 	m = m.orClosed()
 	m.closeOnce.Do(func() {
+		if m.streams != nil {
+			err = m.closeStreams()
+			return
+		}
 		m.removeCounters()
 		m.removeFromAddress()
 		m.mu.Lock()

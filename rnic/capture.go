@@ -23,6 +23,9 @@ func (d *Device) StartCapture(path string) error {
 	case d.capture != nil:
 		return &verbs.OpError{Op: "start capture", Object: d.name, Err: verbs.ErrBusy, Detail: "stop the running capture first"}
 	}
+	if d.options.Wire == IWARP {
+		return &verbs.OpError{Op: "start capture", Object: d.name, Err: verbs.ErrUnsupported, Detail: "captures are of packets, and iWARP uses TCP; see tcpdump(8)"}
+	}
 	f, err := capture.Create(path, func(err error) {
 		d.log.Warn("capture failed", "device", d.name, "file", path, "err", err)
 	})

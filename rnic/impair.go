@@ -26,6 +26,9 @@ func (d *Device) SetImpair(text string) error {
 	if err != nil {
 		return &verbs.OpError{Op: op, Object: d.name, Err: verbs.ErrInvalid, Detail: err.Error()}
 	}
+	if d.options.Wire == IWARP && !spec.Idle() {
+		return &verbs.OpError{Op: op, Object: d.name, Err: verbs.ErrUnsupported, Detail: "faults are for packets, and iWARP uses TCP; see tc-netem(8)"}
+	}
 	for _, s := range d.shards {
 		if err := s.setImpair(spec); err != nil {
 			return err

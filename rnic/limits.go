@@ -26,7 +26,7 @@ const (
 
 // deviceAttr describes the device.
 func (d *Device) deviceAttr() verbs.DeviceAttr {
-	return verbs.DeviceAttr{
+	a := verbs.DeviceAttr{
 		FWVer:           "1.0.0",
 		NodeGUID:        d.guid,
 		SysImageGUID:    d.guid,
@@ -58,4 +58,8 @@ func (d *Device) deviceAttr() verbs.DeviceAttr {
 		AtomicWrite:     true,
 		FlushGlobal:     true,
 	}
+	if d.options.Wire == IWARP {
+		a.AtomicWrite, a.FlushGlobal, a.MaxAH, a.MaxMcastGrp = false, false, 0, 0
+	}
+	return a
 }

@@ -36,9 +36,9 @@ func (o *Options) applyEnvironment() error {
 	if env := os.Getenv(EnvImpair); env != "" && o.Impair == "" {
 		o.Impair = env
 	}
-	if env := os.Getenv(envWire); env != "" && o.Wire == "" && o.hooks.Conn == nil {
+	if env := os.Getenv(EnvWire); env != "" && o.Wire == "" && o.hooks.Conn == nil {
 		if o.Wire = Wire(env); o.Wire != RoCE && o.Wire != IWARP {
-			return optionError(envWire, fmt.Errorf("%q: want %s or %s", env, RoCE, IWARP))
+			return optionError(EnvWire, fmt.Errorf("%q: want %s or %s", env, RoCE, IWARP))
 		}
 	}
 	if env := os.Getenv(EnvDebug); env != "" && o.Debug == "" {

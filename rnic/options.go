@@ -17,7 +17,7 @@ const (
 	EnvLink       = link.EnvVar           // SOFTRNIC_LINK: accelerations to do without
 	envCongestion = "SOFTRNIC_CONGESTION" // congestion control, as Options.Congestion: "auto"
 	EnvDebug      = "SOFTRNIC_DEBUG"      // debug endpoint, as Options.Debug: "auto"
-	envWire       = "SOFTRNIC_WIRE"       // protocol, as Options.Wire: "iwarp"
+	EnvWire       = "SOFTRNIC_WIRE"       // protocol, as Options.Wire: "iwarp"
 	envICM        = "SOFTRNIC_ICM"        // cache of contexts, as Options.ICM: "32,1us", or "off"
 	EnvLog        = "SOFTRNIC_LOG"        // least level to log to stderr: off, error, warn, info, debug
 )

@@ -102,7 +102,7 @@ type streamAttachment struct {
 	cancelDial   context.CancelFunc // ends the goroutine that dials, or nil
 	awaitsStream bool               // the peer is to dial
 	managed      bool               // a connection manager sets the connection up
-	streamEnded  chan struct{}      // closed when the connection ends; nil unless a manager waits for it
+	onStreamEnd  func()             // called when the connection ends, or nil
 }
 
 // Modify implements verbs.QP.

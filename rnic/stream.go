@@ -141,6 +141,7 @@ func (s *shard) drainStream(q *queuePair, now reliability.Time) {
 		}
 		st.vec = q.core.StreamOutput(now, st.vec[:0])
 		if len(st.vec) == 0 {
+			q.core.StreamWritten(now, 0)
 			break
 		}
 		want := 0
@@ -208,9 +209,9 @@ func (s *shard) detachStream(q *queuePair) {
 		}
 	}
 	s.streams.count.Store(int32(len(s.streams.list)))
-	if q.streamEnded != nil {
-		close(q.streamEnded)
-		q.streamEnded = nil
+	if f := q.onStreamEnd; f != nil {
+		q.onStreamEnd = nil
+		go f()
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/iwarp"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -73,27 +72,6 @@ func newStreamConnector(d *Device) *streamConnector {
 	c := &streamConnector{dev: d, waiting: make(map[uint32][]*waitingRequest)}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c
-}
-
-// startAccepting begins to accept requests.
-func (c *streamConnector) startAccepting(tcp *link.TCP) {
-	c.spawnTask(func() {
-		for {
-			conn, err := tcp.Accept()
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			if err != nil { // no descriptors
-				select {
-				case <-c.ctx.Done():
-					return
-				case <-time.After(minDialInterval):
-				}
-				continue
-			}
-			c.spawnTask(func() { c.serveRequest(conn) })
-		}
-	})
 }
 
 // spawnTask runs f in a goroutine, for which close waits. It reports false after close.
@@ -267,7 +245,7 @@ func (q *queuePair) dialPeer(ctx context.Context, local, remote streamID) {
 	private = binary.BigEndian.AppendUint32(private, local.qpn)
 	private = binary.BigEndian.AppendUint32(private, remote.qpn)
 	for wait := minDialInterval; ctx.Err() == nil; wait = min(2*wait, maxDialInterval) {
-		_, err := q.dialStream(ctx, remote.addr, private)
+		err := q.dialStream(ctx, remote.addr, private)
 		if err == nil {
 			return
 		}
@@ -298,36 +276,50 @@ func (q *queuePair) readLimits() (ird, ord uint8) {
 // has no number of its own yet.
 const maxStreamReadsAtOnce = 128
 
-// dialStream connects q to a TCP port and returns the private data of the reply.
-func (q *queuePair) dialStream(ctx context.Context, to netip.AddrPort, private []byte) ([]byte, error) {
-	d := q.dev
+// dialStream connects q to a TCP port.
+func (q *queuePair) dialStream(ctx context.Context, to netip.AddrPort, private []byte) error {
+	ird, ord := q.readLimits()
+	conn, params, _, err := q.dev.connector.dialAndRequest(ctx, to, ird, ord, private)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // without effect if it was adopted
+	return q.adoptStream(conn, params, nil)
+}
+
+// dialAndRequest dials a TCP port and sets up a connection on it. It returns the private data of the
+// reply, also of one that rejects the request.
+func (c *streamConnector) dialAndRequest(ctx context.Context, to netip.AddrPort, ird, ord uint8, private []byte) (_ *net.TCPConn, p iwarp.Params, replied []byte, err error) {
+	d := c.dev
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: d.addr.Addr().AsSlice(), Zone: d.addr.Addr().Zone()}}
 	if to.Addr().Is6() && to.Addr().IsLinkLocalUnicast() {
 		to = netip.AddrPortFrom(to.Addr().WithZone(d.caps.Interface), to.Port())
 	}
 	netConn, err := dialer.DialContext(ctx, "tcp", to.String())
 	if err != nil {
-		return nil, err
+		return nil, p, nil, err
 	}
 	conn := netConn.(*net.TCPConn)
-	defer conn.Close() // without effect if it was adopted
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
+	defer func() {
+		if err != nil {
+			conn.Close()
+		}
+	}()
+	for _, ends := range []context.Context{ctx, c.ctx} {
+		stop := context.AfterFunc(ends, func() { conn.Close() })
+		defer stop()
+	}
 	conn.SetDeadline(time.Now().Add(replyTimeout))
-	ird, ord := q.readLimits()
 	request := iwarp.NewRequest(ird, ord, !d.options.NoCRC, private)
 	if err := writeHandshake(conn, request); err != nil {
-		return nil, contextError(ctx, err)
+		return nil, p, nil, contextError(ctx, err)
 	}
 	reply, err := readHandshake(conn, true)
 	if err != nil {
-		return nil, contextError(ctx, err)
+		return nil, p, nil, contextError(ctx, err)
 	}
-	params, err := iwarp.FinishRequest(&request, &reply)
-	if err != nil {
-		return reply.Private, err
-	}
-	return reply.Private, q.adoptStream(conn, params)
+	p, err = iwarp.FinishRequest(&request, &reply)
+	return conn, p, reply.Private, err
 }
 
 // contextError returns the error of ctx if that has ended, and err otherwise.
@@ -345,11 +337,11 @@ func (q *queuePair) acceptStream(conn *net.TCPConn, request *iwarp.Handshake, pr
 	if errWrite := writeHandshake(conn, reply); errWrite != nil || err != nil {
 		return errors.Join(err, errWrite)
 	}
-	return q.adoptStream(conn, params)
+	return q.adoptStream(conn, params, nil)
 }
 
-// adoptStream attaches a connection to q after its set-up.
-func (q *queuePair) adoptStream(conn *net.TCPConn, p iwarp.Params) error {
+// adoptStream attaches a connection to q after its set-up, and makes ended be called when it has ended.
+func (q *queuePair) adoptStream(conn *net.TCPConn, p iwarp.Params, ended func()) error {
 	s := q.shard
 	s.mu.Lock()
 	defer s.unlock()
@@ -360,7 +352,9 @@ func (q *queuePair) adoptStream(conn *net.TCPConn, p iwarp.Params) error {
 	if err != nil {
 		return err
 	}
+	q.onStreamEnd = ended
 	if err := s.attachStream(q, stream, p); err != nil {
+		q.onStreamEnd = nil
 		stream.Close()
 		return err
 	}

@@ -85,6 +85,7 @@ func (t *TCP) Wait(timeout time.Duration) (bool, error) {
 			return false, err
 		}
 	}
+	t.ready = t.ready[:0] // the streams of an earlier Wait have their events again
 	err := t.collectReady(timeout == 0)
 	if t.closed.Load() {
 		return false, net.ErrClosed

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -53,7 +54,9 @@ type Wire struct {
 	job      uint64
 	cm       *cm.Manager
 	listener *cm.Listener
-	requests *cm.UDListener // of RequestDial, or nil
+	requests *cm.UDListener  // of RequestDial, or nil
+	streams  adapter.Streams // with iWARP, which has no datagrams, or nil
+	asked    chan int        // with iWARP: ranks that have called RequestDial
 	work     vtime.Group
 }
 
@@ -80,7 +83,9 @@ func Listen(dev verbs.Device, book Book, o Options) (_ *Wire, err error) {
 	if w.listener, err = w.cm.Listen(0, cm.ListenOptions{NoUC: true}); err != nil {
 		return nil, err
 	}
-	if o.Requests {
+	if w.streams = adapter.StreamsOf(dev); w.streams != nil {
+		w.asked = make(chan int)
+	} else if o.Requests {
 		if w.requests, err = w.cm.ListenUD(w.listener.Addr().Port(), cm.ListenOptions{}); err != nil {
 			return nil, err
 		}
@@ -151,9 +156,16 @@ func (w *Wire) Serve(ctx context.Context, accept func(Ticket, *cm.Request)) {
 				return
 			}
 			w.work.Go(func() {
-				if t, err := w.parseTicket(r.PrivateData()); err != nil {
+				switch t, err := w.parseTicket(r.PrivateData()); {
+				case err != nil:
 					_ = r.Reject(cm.ConsumerReject, []byte(err.Error()))
-				} else {
+				case w.streams != nil && t.Channel == requestChannel:
+					_ = r.Reject(cm.ConsumerReject, []byte("received"))
+					select {
+					case w.asked <- t.Rank:
+					case <-ctx.Done():
+					}
+				default:
 					accept(t, r)
 				}
 			})
@@ -172,12 +184,19 @@ func (w *Wire) Dial(ctx context.Context, rank, channel int, qp verbs.QP, o cm.Di
 	return w.cm.Dial(ctx, at, qp, o)
 }
 
+// requestChannel is the channel of a connection request with iWARP that stands for RequestDial. The peer
+// rejects it.
+const requestChannel = 1<<31 - 1
+
 // RequestDial asks a rank to dial this one. It returns nil when the rank has received the
 // request.
 func (w *Wire) RequestDial(ctx context.Context, rank int) error {
 	at, udpPort, err := w.address(ctx, rank)
 	if err != nil {
 		return err
+	}
+	if w.streams != nil {
+		return w.requestByStream(ctx, at)
 	}
 	_, err = w.cm.DialUD(ctx, at, cm.UDDialOptions{UDPPort: udpPort, PrivateData: w.appendTicket(nil, 0)})
 	if rejected := (*cm.UDRejectError)(nil); errors.As(err, &rejected) && rejected.Status == cm.UDReject {
@@ -186,10 +205,31 @@ func (w *Wire) RequestDial(ctx context.Context, rank int) error {
 	return err
 }
 
+// requestByStream is RequestDial with iWARP.
+func (w *Wire) requestByStream(ctx context.Context, at netip.AddrPort) error {
+	conn, err := w.streams.Dial(ctx, at, adapter.Reads{}, w.appendTicket(nil, requestChannel))
+	if rejection := (*adapter.StreamRejection)(nil); errors.As(err, &rejection) {
+		return nil // the rejection is the acknowledgement
+	}
+	if err == nil {
+		conn.Close()
+		err = fmt.Errorf("%w: %v accepted a request for a connection from there", ErrRefused, at)
+	}
+	return err
+}
+
 // ServeRequests starts a goroutine that calls dial with each rank that requests it by
 // RequestDial, until ctx ends or the wire is closed.
 func (w *Wire) ServeRequests(ctx context.Context, dial func(rank int)) {
 	w.work.Go(func() {
+		for w.streams != nil {
+			select {
+			case rank := <-w.asked:
+				dial(rank)
+			case <-ctx.Done():
+				return
+			}
+		}
 		for {
 			r, err := w.requests.Accept(ctx)
 			if err != nil {

@@ -33,7 +33,7 @@ var allowedImports = map[string][]string{
 	"internal/fifo":          {},
 	"internal/hostaddr":      {},
 	"internal/rankaddr":      {"internal/hostaddr"},
-	"internal/rankwire":      {"internal/vtime", "verbs", "cm"},
+	"internal/rankwire":      {"internal/adapter", "internal/vtime", "verbs", "cm"},
 	"internal/place":         {},
 	"internal/qpstate":       {"verbs"},
 	"qp":                     {"verbs", "wire", "iwarp", "reliability", "internal/congestion", "internal/fifo", "internal/place", "internal/qpstate"},
