@@ -3,12 +3,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/report"
+	"github.com/softrnic/softrnic/rnic"
 )
 
 // runFlags are the common flags of run and report.
@@ -31,6 +33,9 @@ func (f *runFlags) parseOptions(experiments []*bench.Experiment) (bench.Options,
 	if err != nil {
 		return bench.Options{}, usageErrorf("--set: %w", err)
 	}
+	if err := applyWire(set); err != nil {
+		return bench.Options{}, usageErrorf("--set: %w", err)
+	}
 	if err := bench.CheckSettings(experiments, set); err != nil {
 		return bench.Options{}, usageErrorf("--set: %w", err)
 	}
@@ -40,6 +45,20 @@ func (f *runFlags) parseOptions(experiments []*bench.Experiment) (bench.Options,
 		}
 	}
 	return bench.Options{Quick: f.quick, Set: set}, nil
+}
+
+// applyWire removes the setting wire, which every experiment has: the protocol of all devices, which the
+// processes of the experiments inherit.
+func applyWire(set bench.Settings) error {
+	wire, given := set["wire"]
+	if !given {
+		return nil
+	}
+	if wire != string(rnic.RoCE) && wire != string(rnic.IWARP) {
+		return fmt.Errorf("wire=%s: want %s or %s", wire, rnic.RoCE, rnic.IWARP)
+	}
+	delete(set, "wire")
+	return os.Setenv(rnic.EnvWire, wire)
 }
 
 // sameOptions returns a function that returns o for every experiment.

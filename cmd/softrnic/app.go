@@ -25,8 +25,8 @@ type app struct {
 	inspectMachine func(ctx context.Context, options rnic.Options) machineFacts
 
 	// Flags of every command.
-	addr, impair string
-	json         bool
+	addr, impair, wire string
+	json               bool
 }
 
 func newApp(stdout, stderr io.Writer) *app {
@@ -104,6 +104,7 @@ func (a *app) rootCommand() *cobra.Command {
 		"first free one of a prefix (127.0.0.0/8), a range of ports (192.0.2.1:4791-4799) or a list with\n"+
 		"commas (env "+rnic.EnvAddr+")")
 	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
+	flags.StringVar(&a.wire, "wire", "", "protocol of the device: roce, or iwarp (RDMA over TCP) (env "+rnic.EnvWire+")")
 	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")
 	root.AddGroup(groups...)
 	addGroup(root, "look", a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.topCommand(), a.historyCommand(), a.captureCommand())

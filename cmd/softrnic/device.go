@@ -33,6 +33,10 @@ func (a *app) deviceOptions() (rnic.Options, error) {
 			return o, usageErrorf("%s: %w", rnic.EnvDebug, err)
 		}
 	}
+	from, text = flagOrEnv("--wire", a.wire, rnic.EnvWire)
+	if o.Wire = rnic.Wire(text); text != "" && o.Wire != rnic.RoCE && o.Wire != rnic.IWARP {
+		return o, usageErrorf("%s: %q, want %s or %s", from, text, rnic.RoCE, rnic.IWARP)
+	}
 	if err := link.CheckEnv(); err != nil {
 		return o, usageErrorf("%w", err)
 	}

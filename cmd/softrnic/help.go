@@ -55,7 +55,7 @@ func isWithin(c *cobra.Command, names []string) bool {
 
 // checkFlagsApply refuses the flags of a device for a command that opens none.
 func checkFlagsApply(c *cobra.Command) error {
-	for _, name := range []string{"addr", "impair"} {
+	for _, name := range []string{"addr", "impair", "wire"} {
 		if c.Flags().Changed(name) && !opensDevice(c) {
 			return usageErrorf("--%s: %s opens no device", name, c.CommandPath())
 		}
@@ -73,6 +73,7 @@ func filteredHelp(standard func(*cobra.Command, []string)) func(*cobra.Command, 
 		}
 		hide("addr", !opensDevice(c))
 		hide("impair", !opensDevice(c))
+		hide("wire", !opensDevice(c))
 		hide("json", isWithin(c, commandsWithoutJSON))
 		standard(c, args)
 	}

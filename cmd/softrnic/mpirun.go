@@ -209,7 +209,7 @@ func (a *app) runMPIJob(c *cobra.Command, o *mpirunFlags) (err error) {
 	if os.Getenv(envReportSignal) == "" && len(mpirun.ForwardedSignals) > 0 {
 		o.Environ = append([]string{envReportSignal + "=USR1"}, o.Environ...)
 	}
-	for _, v := range []struct{ name, value string }{{envNet, o.net}, {envWatchdog, o.report.String()}, {rnic.EnvImpair, a.impair}, {rnic.EnvAddr, a.addr}} {
+	for _, v := range []struct{ name, value string }{{envNet, o.net}, {envWatchdog, o.report.String()}, {rnic.EnvImpair, a.impair}, {rnic.EnvAddr, a.addr}, {rnic.EnvWire, a.wire}} {
 		if v.value != "" {
 			o.Environ = append(o.Environ, v.name+"="+v.value)
 		}

@@ -131,7 +131,7 @@ func (a *app) prepare(c *cobra.Command, o *runFlags) (dropin.Libraries, error) {
 	if err := a.checkBindable(); err != nil {
 		return dropin.Libraries{}, err
 	}
-	o.settings.Addr, o.settings.Impair = a.addr, a.impair
+	o.settings.Addr, o.settings.Impair, o.settings.Wire = a.addr, a.impair, a.wire
 	if o.settings.Capture != "" {
 		path, err := filepath.Abs(o.settings.Capture)
 		if err == nil {

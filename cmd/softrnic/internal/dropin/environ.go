@@ -21,10 +21,10 @@ const (
 
 // Settings are the settings of a program's devices. Zero values leave the environment alone.
 type Settings struct {
-	Addr, Impair string // as SOFTRNIC_ADDR and SOFTRNIC_IMPAIR
-	Devices      int
-	Capture      string // absolute path
-	Explain      bool
+	Addr, Impair, Wire string // as SOFTRNIC_ADDR, SOFTRNIC_IMPAIR and SOFTRNIC_WIRE
+	Devices            int
+	Capture            string // absolute path
+	Explain            bool
 }
 
 // A Change is a variable with its new value.
@@ -46,6 +46,7 @@ func (l Libraries) Changes(environ []string, path string, s Settings) []Change {
 	add("LD_LIBRARY_PATH", libraryPath)
 	add(rnic.EnvAddr, s.Addr)
 	add(rnic.EnvImpair, s.Impair)
+	add(rnic.EnvWire, s.Wire)
 	add(EnvCapture, s.Capture)
 	if s.Devices > 0 {
 		add(EnvDevices, strconv.Itoa(s.Devices))
