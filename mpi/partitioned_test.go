@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -119,9 +118,6 @@ func TestPartitionedShort(t *testing.T) {
 func TestPartitionedAllocations(t *testing.T) {
 	if racesync.Enabled {
 		t.Skip("the race detector allocates")
-	}
-	if os.Getenv("SOFTRNIC_IMPAIR") != "" {
-		t.Skip("adapters allocate memory for packets that arrive ahead of a lost one")
 	}
 	const partitions, rounds = 64, 100
 	for _, elements := range []int{partitions, partitions << 10} {

@@ -91,18 +91,18 @@ type requester struct {
 	top             wire.PSN // one past the highest PSN sent
 	endPos          uint64   // window coordinate one past the last started request
 	burst           uint32   // packets built in a row
-	softrnicPeer    bool     // the peer is a softrnic, see splitsWrite and ackDeferrable
 	sinceAckReq     uint32   // packets since the last requested acknowledgement
+	softrnicPeer    bool     // the peer is a softrnic, see splitsWrite and ackDeferrable
 	forceAckReq     bool     // the next packet requests an acknowledgement: it is a probe
 	peerDelaysAcks  bool     // the peer also sends unrequested acknowledgements, after AckDelay
-	cautious        int      // remaining messages of cautiousMessages
-	lastAckReq      wire.PSN // last PSN that requested an acknowledgement
 	ackReqInFlight  bool     // lastAckReq is valid
 	probing         bool     // send one packet only, then continue at resume
+	probeUnanswered bool     // a probe of a SEND or WRITE is unanswered
 	stalled         bool     // a credit stall was counted for the request at cur
 	drained         bool     // the SQ_DRAINED event was raised
+	cautious        uint32   // remaining messages of cautiousMessages
+	lastAckReq      wire.PSN // last PSN that requested an acknowledgement
 	resume          wire.PSN // next PSN after a probe
-	probeUnanswered bool     // a probe of a SEND or WRITE is unanswered
 	probePSN        wire.PSN // PSN of that probe
 
 	rdOut     uint32 // reads (parts of them) and atomics outstanding
@@ -124,17 +124,18 @@ type requester struct {
 
 // A responder is the receiving half of a Core.
 type responder struct {
-	rq      recvQueue
-	recv    reliability.Receiver
-	acks    reliability.Acks
-	res     reliability.Resources
-	msg     inboundMessage
-	cnpDue  bool
-	cnpLast reliability.Time
+	rq   recvQueue
+	recv reliability.Receiver
 
+	cnpDue      bool
 	peerSeen    bool // a packet was received
 	zeroCredits bool // the last acknowledgement advertised no credit
 	established bool // the COMM_EST event was raised
+
+	acks    reliability.Acks
+	res     reliability.Resources
+	msg     inboundMessage
+	cnpLast reliability.Time
 }
 
 // New returns a queue pair in StateReset.
@@ -252,7 +253,7 @@ func (c *Core) resetAll() {
 	c.res.Reset(0)
 	c.msg = inboundMessage{wqe: RecvWQE{SGList: c.msg.wqe.SGList[:0]}}
 	c.cnpDue, c.cnpLast, c.zeroCredits, c.established = false, 0, false, false
-	c.sel = nil
+	c.dropSelective()
 	c.recorder.addState(0, sReset)
 }
 

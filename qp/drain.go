@@ -23,7 +23,7 @@ func (c *Core) ExpireDelayedAck() { c.transport.expireDelayedAck() }
 
 // sendAck builds the pending acknowledgement or NAK.
 func (c *Core) sendAck(now reliability.Time, out Out) bool {
-	if c.sel != nil && !c.acks.NAKPending() && (c.sel.arrivals.Len() > 0 || c.sel.arrivals.Due()) {
+	if c.sel != nil && !c.acks.NAKPending() && (c.sel.due || c.sel.hasKept()) {
 		return c.sendSelectiveAck(now, out)
 	}
 	info := wire.RCAck.Info()

@@ -217,7 +217,7 @@ func (t rc) drainAck(now reliability.Time, out Out) bool {
 
 // hasPendingAck implements transport.
 func (t rc) hasPendingAck() bool {
-	return t.acks.Pending() || t.sel != nil && t.sel.arrivals.Due()
+	return t.acks.Pending() || t.sel != nil && t.sel.due
 }
 
 // expireDelayedAck implements transport.

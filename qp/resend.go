@@ -94,7 +94,7 @@ func (c *Core) resendRequest(now reliability.Time, out Out, i uint32, w *sendWQE
 		if off := uint32(p.Sub(w.first)) * c.mtu; !w.isAtomic() {
 			c.putReadCopy(now, out, w, p, off, min(uint32(psns)*c.mtu, w.length-off))
 		}
-		s.requests.OnResent(now, p, probe)
+		s.activeRequests(c.una).OnResent(now, p, probe)
 		c.onResent(now, op, p)
 		return sent
 	}
@@ -115,7 +115,7 @@ func (c *Core) resendRequest(now reliability.Time, out Out, i uint32, w *sendWQE
 	case s.requests.HasArrived(p):
 		s.arrivedBytes -= n
 	}
-	s.requests.OnResent(now, p, probe)
+	s.activeRequests(c.una).OnResent(now, p, probe)
 	c.onDataSent(now, int(min(c.mtu, w.length-off)))
 	c.onResent(now, info.Opcode, p)
 	return sent
@@ -136,7 +136,7 @@ func (c *Core) resendEmptyRead(now reliability.Time, out Out, i uint32, w *sendW
 	if c.sel.responses.IsLost(p) {
 		c.sel.responses.OnResent(now, p, probe)
 	} else {
-		c.sel.requests.OnResent(now, p, probe)
+		c.sel.activeRequests(c.una).OnResent(now, p, probe)
 	}
 	c.onResent(now, info.Opcode, p)
 	return sent
@@ -149,7 +149,7 @@ func (c *Core) resendRead(now reliability.Time, out Out, w *sendWQE, p wire.PSN,
 		return full
 	}
 	for k := range psns {
-		c.sel.responses.OnResent(now, p.Add(k), probe)
+		c.sel.activeResponses(c.una).OnResent(now, p.Add(k), probe)
 	}
 	c.onResent(now, op, p)
 	return sent
@@ -185,7 +185,7 @@ func (c *Core) onResent(now reliability.Time, op wire.Opcode, p wire.PSN) {
 	c.recorder.addPacket(now, true, op, p, 0)
 	c.counters.SentPkts++
 	c.counters.Retransmitted++
-	c.sel.resends++
+	c.sel.resent = true
 	c.rtt.StopTiming()
 	if !c.ackReqInFlight || c.lastAckReq.Less(p) {
 		c.lastAckReq, c.ackReqInFlight = p, true

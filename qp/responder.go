@@ -23,7 +23,7 @@ func (c *Core) handleRequest(now reliability.Time, p *wire.Packet) wire.Drop {
 		if isCopy(p) {
 			return wire.DropDuplicate
 		}
-		c.sel.arrivals.OnDuplicate()
+		c.sel.onRepeated()
 	}
 	switch c.recv.Classify(p.BTH.PSN) {
 	case reliability.Duplicate:

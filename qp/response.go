@@ -36,7 +36,9 @@ func (c *Core) handleAck(now reliability.Time, p *wire.Packet) wire.Drop {
 	switch aeth.Syndrome.Kind() {
 	case wire.KindAck:
 		if c.sel != nil {
-			return c.handleSelectiveAck(now, p)
+			c.acceptAck(now, p)
+			c.afterArrivals(now)
+			return wire.DropNone
 		}
 		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
 		// The limit may not have moved now: requests after the rejected one that

@@ -8,34 +8,35 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// handleSelectiveAck handles an acknowledgement up to psn of a peer with selective
-// retransmission. One that reports packets which are not in flight changes nothing.
+// handleSelectiveAck handles a selective acknowledgement. One that reports packets which are not in
+// flight changes nothing.
 func (c *Core) handleSelectiveAck(now reliability.Time, p *wire.Packet) wire.Drop {
-	s, psn := c.sel, p.BTH.PSN
-	isSelective := p.Info.Operation == wire.OpSelectiveAck
-	if isSelective {
-		if !s.ack.Parse(p.Payload) || !c.validBlocks(psn) {
-			return wire.DropGhostResponse
-		}
-		c.counters.RcvdSacks++
+	ack := selectiveAcks.Get()
+	defer selectiveAcks.Put(ack)
+	if !ack.Parse(p.Payload) || !c.validBlocks(p.BTH.PSN, ack) {
+		return wire.DropGhostResponse
 	}
+	c.counters.RcvdSacks++
+	c.acceptAck(now, p)
+	c.applyBlocks(now, ack)
+	c.afterArrivals(now)
+	return wire.DropNone
+}
+
+// acceptAck handles the AETH of an acknowledgement, with selective retransmission.
+func (c *Core) acceptAck(now reliability.Time, p *wire.Packet) {
 	aeth := p.AETH()
 	c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
 	if c.credits.PeerAdvertises() && aeth.Syndrome.Value() != 0 {
 		c.retry.EndRNRWait(now, &c.rtt)
 	}
-	c.advanceExecuted(now, psn.Add(1))
-	if isSelective {
-		c.applyBlocks(now)
-	}
-	c.afterArrivals(now)
-	return wire.DropNone
+	c.advanceExecuted(now, p.BTH.PSN.Add(1))
 }
 
-// validBlocks reports whether all packets of the parsed selective acknowledgement are in flight
-// and after psn+1, which the peer expects.
-func (c *Core) validBlocks(psn wire.PSN) bool {
-	for _, b := range c.sel.ack.Blocks {
+// validBlocks reports whether all packets of ack, an acknowledgement up to psn, are in flight and
+// after psn+1, which the peer expects.
+func (c *Core) validBlocks(psn wire.PSN, ack *wire.SelectiveAck) bool {
+	for _, b := range ack.Blocks {
 		lowest := b.PSN.Add(bits.TrailingZeros64(b.Arrived))
 		highest := b.PSN.Add(63 - bits.LeadingZeros64(b.Arrived))
 		if lowest.Sub(psn) < 2 || !highest.Less(c.top) || lowest.Sub(psn) > reliability.MaxSpan {
@@ -45,17 +46,17 @@ func (c *Core) validBlocks(psn wire.PSN) bool {
 	return true
 }
 
-// applyBlocks records the packets of the parsed selective acknowledgement.
-func (c *Core) applyBlocks(now reliability.Time) {
+// applyBlocks records the packets of ack.
+func (c *Core) applyBlocks(now reliability.Time, ack *wire.SelectiveAck) {
 	s := c.sel
-	if s.ack.Duplicates != s.duplicates {
-		s.duplicates = s.ack.Duplicates
-		if s.resends > 0 {
-			s.resends = 0
+	if ack.Duplicates != s.duplicates {
+		s.duplicates = ack.Duplicates
+		if s.resent {
+			s.resent = false
 			s.order.OnSpurious(now, c.rtt.Smoothed())
 		}
 	}
-	for _, b := range s.ack.Blocks {
+	for _, b := range ack.Blocks {
 		for w := b.Arrived; w != 0; w &= w - 1 {
 			if psn := b.PSN.Add(bits.TrailingZeros64(w)); s.executed.Less(psn) {
 				c.onRequestArrived(now, psn)
@@ -72,7 +73,7 @@ func (c *Core) onRequestArrived(now reliability.Time, psn wire.PSN) {
 		return
 	}
 	lost := s.requests.IsLost(psn)
-	if !s.requests.OnArrived(now, psn) || w.expectsResponse() {
+	if !s.activeRequests(c.una).OnArrived(now, psn) || w.expectsResponse() {
 		return
 	}
 	n := c.packetBytes(w, psn)
@@ -134,8 +135,7 @@ func (c *Core) advanceUna(now reliability.Time) {
 		n := max(0, before-c.unackedBytes())
 		c.onDataAcked(now, before, n)
 		s.delivered += n
-		s.requests.Advance(c.una)
-		s.responses.Advance(c.una)
+		s.advanceScoreboards(c.una)
 		c.checkRecovered()
 		c.onProgress(now)
 	}
@@ -240,7 +240,7 @@ func (c *Core) loseRequest(p wire.PSN) {
 		return
 	}
 	arrived := s.requests.HasArrived(p)
-	if s.requests.Lose(p) && !w.expectsResponse() {
+	if s.activeRequests(c.una).Lose(p) && !w.expectsResponse() {
 		n := c.packetBytes(w, p)
 		s.lostBytes += n
 		if arrived {
@@ -253,8 +253,8 @@ func (c *Core) loseRequest(p wire.PSN) {
 // peer.
 func (c *Core) loseAll() {
 	s := c.sel
-	s.requests.Forget(c.top, false)
-	s.responses.Forget(c.top, true)
+	s.activeRequests(c.una).Forget(c.top, false)
+	s.activeResponses(c.una).Forget(c.top, true)
 	s.arrivedBytes, s.lostBytes, s.probe = 0, 0, false
 	c.onLoss()
 	for p := c.una; p.Less(c.top); p = p.Add(1) {
@@ -266,7 +266,7 @@ func (c *Core) loseAll() {
 				c.loseRequest(p)
 			}
 		case w.expectsResponse() && !s.responses.HasArrived(p):
-			s.responses.Lose(p)
+			s.activeResponses(c.una).Lose(p)
 		}
 	}
 }
@@ -313,13 +313,12 @@ func (c *Core) handleSelectiveResponse(now reliability.Time, p *wire.Packet) wir
 	c.counters.RcvdBytes += uint64(len(p.Payload))
 	if psn == c.una && !s.responses.Active() {
 		c.absorbResponse(now, w)
-		s.requests.Advance(c.una)
-		s.responses.Advance(c.una)
+		s.advanceScoreboards(c.una)
 		c.checkRecovered()
 		c.completeReady(now)
 		c.onProgress(now)
 	} else {
-		s.responses.OnArrived(now, psn)
+		s.activeResponses(c.una).OnArrived(now, psn)
 	}
 	c.advanceUna(now)
 	s.readBandwidth.OnArrived(now, len(p.Payload), c.rtt.Smoothed())

@@ -4,64 +4,124 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/softrnic/softrnic/internal/reuse"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
 
-// handleInOrder executes the expected request, and then the kept ones that follow it.
-func (c *Core) handleInOrder(now reliability.Time, p *wire.Packet) wire.Drop {
-	s := c.sel
-	before := c.recv.Expected()
-	d := c.executeRequest(now, p)
-	if s.arrivals.Len() == 0 || c.recv.Expected() == before {
-		return d
-	}
-	for s.arrivals.Len() > 0 && acceptsPackets(c.state) {
-		// No request can have a PSN of the response to the last one.
-		for p := before.Add(1); p.Less(c.recv.Expected()); p = p.Add(1) {
-			s.discard(p)
-		}
-		if before = c.recv.Expected(); !s.arrivals.Has(before) {
-			break
-		}
-		k := s.kept[before]
-		s.discard(before)
-		s.pkt = wire.Packet{Src: p.Src, Dst: p.Dst}
-		if s.pkt.Parse(k.raw) != wire.DropNone {
-			break
-		}
-		if k.placed > 0 {
-			c.completePlaced(now, &s.pkt, k.placed)
-		} else {
-			c.executeRequest(now, &s.pkt)
-		}
-		if c.recv.Expected() == before {
-			break // rejected, or no receive is posted: the peer sends it again
-		}
-	}
-	c.acks.ScheduleAck(c.recv.Expected().Add(-1), true)
-	return d
-}
-
-// discard forgets the kept request with PSN p.
-func (s *selective) discard(p wire.PSN) {
-	if s.arrivals.Remove(p) {
-		k := s.kept[p]
-		s.keptBytes -= len(k.raw)
-		if k.placed > 0 {
-			if s.placed--; s.placed == 0 {
-				s.extents = s.extents[:0]
-			}
-		}
-		delete(s.kept, p)
-	}
+// A keptRequests has the requests that arrived ahead of the expected one.
+type keptRequests struct {
+	arrivals reliability.Arrivals
+	requests map[wire.PSN]*keptRequest
+	bytes    int // of their packets
+	placed   int // number of them whose payload is placed
+	extents  []extent
+	pkt      wire.Packet // the one that is executed
 }
 
 // A keptRequest is a request packet that arrived ahead of the expected one.
 type keptRequest struct {
 	raw    []byte // BTH to ICRC; without the payload if that is placed
 	placed int    // bytes of payload that are placed, or 0
+}
+
+// Memory of selective retransmission that is not in use.
+var (
+	keptSets      reuse.Pool[keptRequests]
+	keptPackets   reuse.Pool[keptRequest]
+	selectiveAcks reuse.Pool[wire.SelectiveAck]
+)
+
+// hasKept reports whether requests have arrived ahead.
+func (s *selective) hasKept() bool { return s.kept != nil && s.kept.arrivals.Len() > 0 }
+
+// dropKept forgets the requests that arrived ahead. One of them may be executed now.
+func (s *selective) dropKept() {
+	s.urgent = false
+	if k := s.kept; k != nil {
+		for p := range k.requests {
+			k.discard(p)
+		}
+	}
+}
+
+// freeKept returns the memory of requests that arrived ahead, unless there are any.
+func (s *selective) freeKept() {
+	if k := s.kept; k != nil && !s.hasKept() {
+		k.arrivals.Reset()
+		k.pkt = wire.Packet{}
+		s.kept = nil
+		keptSets.Put(k)
+	}
+}
+
+// onRepeated records the arrival of a request that arrived before.
+func (s *selective) onRepeated() {
+	s.repeated++
+	s.due = true
+}
+
+// handleInOrder executes the expected request, and then the kept ones that follow it.
+func (c *Core) handleInOrder(now reliability.Time, p *wire.Packet) wire.Drop {
+	s := c.sel
+	before := c.recv.Expected()
+	d := c.executeRequest(now, p)
+	if !s.hasKept() || c.recv.Expected() == before {
+		return d
+	}
+	for s.hasKept() && acceptsPackets(c.state) {
+		// No request can have a PSN of the response to the last one.
+		for p := before.Add(1); p.Less(c.recv.Expected()); p = p.Add(1) {
+			s.kept.discard(p)
+		}
+		before = c.recv.Expected()
+		if !s.kept.arrivals.Has(before) || !c.executeKept(now, p, before) {
+			break
+		}
+	}
+	s.freeKept()
+	c.acks.ScheduleAck(c.recv.Expected().Add(-1), true)
+	return d
+}
+
+// executeKept executes the kept request psn, which has arrived on the path of p. It reports false if
+// that was rejected, or if no receive is posted: then the peer sends it again.
+func (c *Core) executeKept(now reliability.Time, p *wire.Packet, psn wire.PSN) bool {
+	k := c.sel.kept
+	r := k.remove(psn)
+	defer keptPackets.Put(r)
+	k.pkt = wire.Packet{Src: p.Src, Dst: p.Dst}
+	if k.pkt.Parse(r.raw) != wire.DropNone {
+		return false
+	}
+	if r.placed > 0 {
+		c.completePlaced(now, &k.pkt, r.placed)
+	} else {
+		c.executeRequest(now, &k.pkt)
+	}
+	return c.recv.Expected() != psn
+}
+
+// remove removes the request with PSN p and returns it.
+func (k *keptRequests) remove(p wire.PSN) *keptRequest {
+	r := k.requests[p]
+	k.arrivals.Remove(p)
+	delete(k.requests, p)
+	k.bytes -= len(r.raw)
+	if r.placed > 0 {
+		if k.placed--; k.placed == 0 {
+			k.extents = k.extents[:0]
+		}
+	}
+	return r
+}
+
+// discard forgets the request with PSN p, if there is one.
+func (k *keptRequests) discard(p wire.PSN) {
+	if k.arrivals.Has(p) {
+		keptPackets.Put(k.remove(p))
+	}
 }
 
 // An extent is memory in which the payload of consecutive writes is placed ahead of time.
@@ -73,34 +133,38 @@ type extent struct {
 // keepRequest keeps a request that is ahead of the expected one until it is in order.
 func (c *Core) keepRequest(p *wire.Packet) wire.Drop {
 	s, psn, expected := c.sel, p.BTH.PSN, c.recv.Expected()
-	if psn.Sub(expected) >= reliability.MaxSpan || !p.LengthFits(int(c.mtu)) || s.keptBytes+len(p.Raw) > maxKeptBytes {
+	if psn.Sub(expected) >= reliability.MaxSpan || !p.LengthFits(int(c.mtu)) || s.kept != nil && s.kept.bytes+len(p.Raw) > maxKeptBytes {
 		return wire.DropOutOfSequence
 	}
-	if isCopy(p) && s.arrivals.Has(psn) {
-		return wire.DropDuplicate
-	}
-	if s.arrivals.Len() == 0 {
+	if s.kept == nil {
+		s.kept = keptSets.Get()
+		if s.kept.requests == nil {
+			s.kept.requests = make(map[wire.PSN]*keptRequest)
+		}
 		c.counters.OutOfSeqRequest++
 		s.urgent = true
 	}
-	if !s.arrivals.Add(expected, psn) {
+	k := s.kept
+	if isCopy(p) && k.arrivals.Has(psn) {
+		return wire.DropDuplicate
+	}
+	s.due = true
+	if !k.arrivals.Add(expected, psn) {
+		s.repeated++
 		c.counters.DuplicateRequest++
 		return wire.DropDuplicate
 	}
-	if s.kept == nil {
-		s.kept = make(map[wire.PSN]keptRequest)
-	}
-	var k keptRequest
-	if k.placed = c.placeAhead(p); k.placed > 0 {
-		k.raw = make([]byte, p.Info.HeaderLen+wire.ICRCLen)
-		copy(k.raw, p.Raw[:p.Info.HeaderLen])
-		k.raw[1] &^= 3 << 4 // no padding
-		s.placed++
+	r := keptPackets.Get()
+	if r.placed = c.placeAhead(p); r.placed > 0 {
+		r.raw = append(r.raw[:0], p.Raw[:p.Info.HeaderLen]...)
+		r.raw = append(r.raw, make([]byte, wire.ICRCLen)...)
+		r.raw[1] &^= 3 << 4 // no padding
+		k.placed++
 	} else {
-		k.raw = append([]byte(nil), p.Raw...)
+		r.raw = append(r.raw[:0], p.Raw...)
 	}
-	s.kept[psn] = k
-	s.keptBytes += len(k.raw)
+	k.requests[psn] = r
+	k.bytes += len(r.raw)
 	c.counters.KeptRequests++
 	return wire.DropNone
 }
@@ -122,22 +186,22 @@ func (c *Core) placeAhead(p *wire.Packet) int {
 	if f != NoFault || !c.writeAround(p.BTH.PSN, target, p.Payload) {
 		return 0
 	}
-	c.sel.addExtent(c.recv.Expected(), p.BTH.PSN, addressOf(target), len(target))
+	c.sel.kept.addExtent(c.recv.Expected(), p.BTH.PSN, addressOf(target), len(target))
 	return len(target)
 }
 
 // addExtent records that the n bytes at an address hold the payload of psn.
-func (s *selective) addExtent(expected, psn wire.PSN, at uintptr, n int) {
-	if k := len(s.extents); k > 0 {
-		if e := &s.extents[k-1]; e.last.Add(1) == psn && e.end == at {
+func (k *keptRequests) addExtent(expected, psn wire.PSN, at uintptr, n int) {
+	if i := len(k.extents); i > 0 {
+		if e := &k.extents[i-1]; e.last.Add(1) == psn && e.end == at {
 			e.last, e.end = psn, at+uintptr(n)
 			return
 		}
-		if k == cap(s.extents) { // forget those that are in order
-			s.extents = slices.DeleteFunc(s.extents, func(e extent) bool { return e.last.Less(expected) })
+		if i == cap(k.extents) { // forget those that are in order
+			k.extents = slices.DeleteFunc(k.extents, func(e extent) bool { return e.last.Less(expected) })
 		}
 	}
-	s.extents = append(s.extents, extent{psn, psn, at, at + uintptr(n)})
+	k.extents = append(k.extents, extent{psn, psn, at, at + uintptr(n)})
 }
 
 // completePlaced executes the write p, whose n bytes of payload were placed before.
@@ -160,12 +224,12 @@ func (c *Core) completePlaced(now reliability.Time, p *wire.Packet, n int) {
 // writeAround stores src, the payload of the write psn, to dst, but for the bytes that later writes
 // have stored already. It reports false if the memory cannot be accessed.
 func (c *Core) writeAround(psn wire.PSN, dst, src []byte) bool {
-	if c.sel == nil || c.sel.placed == 0 || len(dst) == 0 {
+	if c.sel == nil || c.sel.kept == nil || c.sel.kept.placed == 0 || len(dst) == 0 {
 		return writeMemory(dst, src)
 	}
 	from := addressOf(dst)
 	keep := [][2]int{{0, len(dst)}} // parts to write
-	for _, e := range c.sel.extents {
+	for _, e := range c.sel.kept.extents {
 		if !psn.Less(e.first) || e.at >= from+uintptr(len(dst)) || from >= e.end {
 			continue
 		}
@@ -197,24 +261,29 @@ func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceDat
 func (c *Core) sendSelectiveAck(now reliability.Time, out Out) bool {
 	s := c.sel
 	expected := c.recv.Expected()
-	s.arrivals.Report(expected, &s.ack)
+	ack := selectiveAcks.Get()
+	defer selectiveAcks.Put(ack)
+	ack.Duplicates, ack.Blocks = s.repeated, ack.Blocks[:0]
+	if s.hasKept() {
+		s.kept.arrivals.Report(expected, ack)
+	}
 	info := wire.RCSelectiveAck.Info()
-	b := out.Next(&c.path, info.HeaderLen+s.ack.Len()+wire.ICRCLen)
+	b := out.Next(&c.path, info.HeaderLen+ack.Len()+wire.ICRCLen)
 	if b == nil {
-		s.arrivals.Postpone()
+		s.due = true
 		return false
 	}
-	s.urgent = false
+	s.due, s.urgent = false, false
 	syndrome, _ := c.acks.Pop(c.creditCode())
 	c.putAETH(now, b, info.Opcode, expected.Add(-1), syndrome, c.recv.MSN())
-	s.ack.Put(b[info.HeaderLen:])
+	ack.Put(b[info.HeaderLen:])
 	c.counters.SentSacks++
 	return true
 }
 
 // scheduleSelectiveAck makes an acknowledgement pending if a selective one is due.
 func (c *Core) scheduleSelectiveAck() {
-	if c.sel != nil && c.sel.arrivals.Due() && !c.acks.NAKPending() {
+	if c.sel != nil && c.sel.due && !c.acks.NAKPending() {
 		c.acks.ScheduleAck(c.recv.Expected().Add(-1), false)
 	}
 }

@@ -9,13 +9,14 @@ import (
 // A selective is the state of an RC queue pair with selective retransmission, which both ends
 // have agreed on: the responder keeps requests that arrive ahead of the expected one and reports
 // them in selective acknowledgements, and the requester retransmits only those that are missing.
-// PSNs are sent once in order; Core.next is therefore always Core.top.
+// PSNs are sent once in order; Core.next is therefore always Core.top. A queue pair that loses
+// nothing has neither Scoreboards nor kept requests.
 type selective struct {
 	log           reliability.SendLog
 	order         reliability.Reordering // of requests
 	responseOrder reliability.Reordering
-	requests      reliability.Scoreboard
-	responses     reliability.Scoreboard // of READs and atomics
+	requests      *reliability.Scoreboard // nil while not active
+	responses     *reliability.Scoreboard // of READs and atomics; nil while not active
 
 	executed     wire.PSN // the peer has executed all requests before it
 	logged       wire.PSN // all packets before it are in log
@@ -23,7 +24,7 @@ type selective struct {
 	lostBytes    int      // window bytes of SENDs and WRITEs that must be sent again
 	delivered    int      // window bytes that arrived with the current packet
 	probe        bool     // the oldest packet is to be sent again, to elicit an acknowledgement
-	resends      int      // retransmissions since a spurious one was last reported
+	resent       bool     // there were retransmissions since a spurious one was last reported
 	duplicates   uint16   // of the last selective acknowledgement
 
 	bandwidth     reliability.Bandwidth
@@ -32,15 +33,10 @@ type selective struct {
 	recovering    bool     // until una reaches recovered: losses are likely
 	recovered     wire.PSN // recoveryPSNs after the last loss
 
-	arrivals  reliability.Arrivals
-	kept      map[wire.PSN]keptRequest // requests that arrived ahead
-	keptBytes int
-	placed    int // number of kept requests whose payload is placed
-	extents   []extent
-	urgent    bool // a gap has begun: acknowledge without coalescing
-
-	pkt wire.Packet       // the kept request that is executed
-	ack wire.SelectiveAck // that is built or parsed
+	kept     *keptRequests // requests that arrived ahead, or nil
+	repeated uint16        // requests that arrived again
+	due      bool          // a selective acknowledgement is due
+	urgent   bool          // a gap has begun: acknowledge without coalescing
 }
 
 // maxKeptBytes bounds the memory of requests that arrived ahead. Further ones are dropped, as
@@ -54,20 +50,62 @@ const maxAheadBytes = maxKeptBytes - 1<<20
 // enableSelective sets the mode when the address vector of the peer is set.
 func (c *Core) enableSelective(av *verbs.AHAttr) {
 	if c.typ == verbs.RC && c.state == sInit {
-		c.sel = nil
+		c.dropSelective()
 		if av.Selective && av.PeerBuffer > 0 {
 			c.sel = &selective{}
 		}
 	}
 }
 
+// dropSelective ends selective retransmission.
+func (c *Core) dropSelective() {
+	if s := c.sel; s != nil {
+		s.freeScoreboards()
+		s.dropKept()
+		s.freeKept()
+		c.sel = nil
+	}
+}
+
 // resetRequester starts with una as the next PSN to send.
 func (s *selective) resetRequester(una wire.PSN) {
 	s.log = reliability.SendLog{}
-	s.requests.Reset(una, &s.log, &s.order)
-	s.responses.ResetResponses(una, &s.log, &s.responseOrder)
+	s.freeScoreboards()
 	s.executed, s.logged = una, una
 	s.arrivedBytes, s.lostBytes, s.probe = 0, 0, false
+}
+
+// activeRequests returns the scoreboard of the requests. una is the oldest PSN in flight.
+func (s *selective) activeRequests(una wire.PSN) *reliability.Scoreboard {
+	if s.requests == nil {
+		s.requests = reliability.NewScoreboard(una, &s.log, &s.order, false)
+	}
+	return s.requests
+}
+
+// activeResponses returns the scoreboard of the responses.
+func (s *selective) activeResponses(una wire.PSN) *reliability.Scoreboard {
+	if s.responses == nil {
+		s.responses = reliability.NewScoreboard(una, &s.log, &s.responseOrder, true)
+	}
+	return s.responses
+}
+
+// advanceScoreboards records that all packets before una are executed and answered.
+func (s *selective) advanceScoreboards(una wire.PSN) {
+	if s.requests != nil {
+		s.requests = s.requests.Advance(una)
+	}
+	if s.responses != nil {
+		s.responses = s.responses.Advance(una)
+	}
+}
+
+// freeScoreboards forgets which packets have arrived or were lost.
+func (s *selective) freeScoreboards() {
+	s.requests.Free()
+	s.responses.Free()
+	s.requests, s.responses = nil, nil
 }
 
 // hasLost reports whether packets are to be sent again.
@@ -75,12 +113,6 @@ func (s *selective) hasLost() bool {
 	_, requests := s.requests.Counts()
 	_, responses := s.responses.Counts()
 	return s.probe || requests+responses > 0
-}
-
-// dropKept forgets the requests that arrived ahead.
-func (s *selective) dropKept() {
-	s.arrivals.Reset()
-	s.kept, s.keptBytes, s.placed, s.extents, s.urgent = nil, 0, 0, nil, false
 }
 
 // bytesInFlight returns the bytes of the window that are in flight: sent, and neither acknowledged,

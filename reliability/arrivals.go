@@ -8,8 +8,6 @@ type Arrivals struct {
 	have   psnSet
 	end    wire.PSN // one past the highest PSN
 	recent []wire.PSN
-	due    bool   // a selective acknowledgement is due
-	dups   uint16 // packets that arrived again
 }
 
 // Len returns the number of packets.
@@ -21,16 +19,11 @@ func (a *Arrivals) Has(p wire.PSN) bool { return a.have.has(p) }
 // Add records the arrival of p, which is after expected, and reports whether it
 // is new. p must be within MaxSpan of expected.
 func (a *Arrivals) Add(expected, p wire.PSN) bool {
-	a.due = true
 	a.touch(p &^ 63)
 	if a.have.n == 0 || a.end.LessEq(p) {
 		a.end = p.Add(1)
 	}
-	if !a.have.add(expected, p) {
-		a.dups++
-		return false
-	}
-	return true
+	return a.have.add(expected, p)
 }
 
 // touch makes the word at p the most recent one.
@@ -57,29 +50,9 @@ func (a *Arrivals) touch(p wire.PSN) {
 // Remove removes p and reports whether it had arrived.
 func (a *Arrivals) Remove(p wire.PSN) bool { return a.have.remove(p) }
 
-// OnDuplicate records the arrival of a packet that was accepted before.
-func (a *Arrivals) OnDuplicate() {
-	a.dups++
-	a.due = true
-}
-
-// Due reports whether a selective acknowledgement is due.
-func (a *Arrivals) Due() bool { return a.due }
-
-// Postpone makes the selective acknowledgement of the last Report due again.
-func (a *Arrivals) Postpone() { a.due = true }
-
-// Report fills in the blocks of a selective acknowledgement, the most recent
-// arrivals first, and reports whether it carries more than an acknowledgement of
-// all packets before expected.
-func (a *Arrivals) Report(expected wire.PSN, s *wire.SelectiveAck) bool {
-	more := a.due || a.have.n > 0
-	a.due = false
-	s.Duplicates, s.Blocks = a.dups, s.Blocks[:0]
-	if a.have.n == 0 {
-		a.recent = a.recent[:0]
-		return more
-	}
+// Report adds the blocks of a selective acknowledgement, the most recent arrivals
+// first.
+func (a *Arrivals) Report(expected wire.PSN, s *wire.SelectiveAck) {
 	kept := a.recent[:0]
 	for _, p := range a.recent {
 		if !expected.Less(p.Add(64)) || !p.Less(a.end) {
@@ -91,8 +64,10 @@ func (a *Arrivals) Report(expected wire.PSN, s *wire.SelectiveAck) bool {
 		}
 	}
 	a.recent = kept
-	return more
 }
 
 // Reset forgets all arrivals.
-func (a *Arrivals) Reset() { *a = Arrivals{} }
+func (a *Arrivals) Reset() {
+	a.have.reset()
+	a.recent = a.recent[:0]
+}

@@ -7,9 +7,9 @@ package reliability
 type Bandwidth struct {
 	start   Time // of the current round; 0: none
 	counted int  // bytes that have arrived in it
-	rates   [bandwidthRounds]float64
-	round   int
-	best    float64 // highest rate, bytes per nanosecond
+	rates   [bandwidthRounds]float32
+	best    float32 // highest rate, bytes per nanosecond
+	round   uint8
 }
 
 const (
@@ -37,7 +37,7 @@ func (b *Bandwidth) OnArrived(now Time, n int, rtt int64) {
 	case rtt == 0 || elapsed < max(rtt, shortRound):
 		return
 	}
-	b.rates[b.round%bandwidthRounds] = float64(b.counted) / float64(elapsed)
+	b.rates[b.round%bandwidthRounds] = float32(b.counted) / float32(elapsed)
 	b.round++
 	b.start, b.counted = now, 0
 	b.best = 0
@@ -51,7 +51,7 @@ func (b *Bandwidth) OnArrived(now Time, n int, rtt int64) {
 // is in flight than the path and the peer's buffer hold, because a queue on the
 // path would delay the repair: at most gain times the bandwidth-delay product.
 func (b *Bandwidth) Limit(window int, rtt int64, recovering bool, gain float64) int {
-	product := min(b.best*float64(rtt), maxInFlight)
+	product := min(float64(b.best)*float64(rtt), maxInFlight)
 	if rtt >= longPath {
 		window += int(product * max(1.25, gain-1))
 	}

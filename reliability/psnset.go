@@ -104,5 +104,8 @@ func (s *psnSet) removeRange(from, end wire.PSN) {
 	}
 }
 
-// reset removes all members and frees the memory.
-func (s *psnSet) reset() { *s = psnSet{} }
+// reset removes all members.
+func (s *psnSet) reset() {
+	clear(s.words)
+	s.n = 0
+}

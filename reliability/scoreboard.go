@@ -1,13 +1,18 @@
 package reliability
 
-import "github.com/softrnic/softrnic/wire"
+import (
+	"github.com/softrnic/softrnic/internal/reuse"
+	"github.com/softrnic/softrnic/wire"
+)
 
 // A Scoreboard tracks which of the packets in flight have arrived at the peer,
 // and detects lost ones by the order of transmissions (RACK, RFC 8985): a packet
 // is lost if one that was sent later has arrived and the time for reordering has
 // passed, or, before reordering was observed, if three later ones have arrived.
 // This applies to retransmissions, too. A requester has one Scoreboard for its
-// requests and one for the responses to READs and atomics, with the same PSNs.
+// requests and one for the responses to READs and atomics, with the same PSNs,
+// but only while packets have arrived out of order, were lost or retransmitted: a
+// nil Scoreboard has no such packet.
 type Scoreboard struct {
 	una    wire.PSN // all packets before it are acknowledged
 	done   psnSet   // arrived
@@ -51,47 +56,69 @@ type resend struct {
 	probe  bool
 }
 
-// Reset starts with una as the next PSN to send.
-func (b *Scoreboard) Reset(una wire.PSN, log *SendLog, order *Reordering) {
-	*b = Scoreboard{una: una, judged: una, highest: una, log: log, order: order}
+// scoreboards has Scoreboards that are not in use, with their memory.
+var scoreboards reuse.Pool[Scoreboard]
+
+// NewScoreboard returns a Scoreboard with una as the oldest packet in flight. For
+// the responses to READs and atomics, overtake is set: a responder sends those
+// that were requested again before the ones in its queue, so that they say nothing
+// about these.
+func NewScoreboard(una wire.PSN, log *SendLog, order *Reordering, overtake bool) *Scoreboard {
+	b := scoreboards.Get()
+	*b = Scoreboard{
+		una: una, judged: una, highest: una, log: log, order: order, overtake: overtake,
+		done: b.done, lost: b.lost, resent: b.resent, resends: b.resends[:0], found: b.found[:0],
+	}
+	return b
 }
 
-// ResetResponses is like Reset for the responses to READs and atomics. A responder
-// sends those that were requested again before the ones in its queue, so that they
-// say nothing about these.
-func (b *Scoreboard) ResetResponses(una wire.PSN, log *SendLog, order *Reordering) {
-	b.Reset(una, log, order)
-	b.overtake = true
+// Free ends the use of b, which may be nil. Others take its memory.
+func (b *Scoreboard) Free() {
+	if b == nil {
+		return
+	}
+	for _, s := range []*psnSet{&b.done, &b.lost, &b.resent} {
+		if s.n > 0 {
+			s.reset()
+		}
+	}
+	b.log, b.order = nil, nil
+	scoreboards.Put(b)
 }
 
 // Active reports whether packets have arrived out of order, were lost or were
-// retransmitted. While it is not, only Advance must be called.
+// retransmitted.
 func (b *Scoreboard) Active() bool {
-	return b.done.n+b.lost.n+b.resent.n > 0
+	return b != nil && b.done.n+b.lost.n+b.resent.n > 0
 }
 
-// HasArrived reports whether p has arrived.
-func (b *Scoreboard) HasArrived(p wire.PSN) bool { return p.Less(b.una) || b.done.has(p) }
+// HasArrived reports whether p, which is not acknowledged, has arrived.
+func (b *Scoreboard) HasArrived(p wire.PSN) bool { return b != nil && b.done.has(p) }
 
 // IsLost reports whether p must be sent again.
-func (b *Scoreboard) IsLost(p wire.PSN) bool { return b.lost.has(p) }
+func (b *Scoreboard) IsLost(p wire.PSN) bool { return b != nil && b.lost.has(p) }
 
 // Counts returns the number of packets that have arrived ahead of others, and of
 // packets that must be sent again.
-func (b *Scoreboard) Counts() (arrived, lost int) { return b.done.n, b.lost.n }
+func (b *Scoreboard) Counts() (arrived, lost int) {
+	if b == nil {
+		return 0, 0
+	}
+	return b.done.n, b.lost.n
+}
 
-// Advance records that all packets before una are acknowledged.
-func (b *Scoreboard) Advance(una wire.PSN) {
-	if b.Active() {
-		b.done.removeRange(b.una, una)
-		b.lost.removeRange(b.una, una)
-		b.resent.removeRange(b.una, una)
-		if b.resent.n == 0 {
-			b.resends, b.oldest = b.resends[:0], 0
-		}
-		if !b.Active() {
-			b.due = 0
-		}
+// Advance records that all packets before una are acknowledged. It returns b while
+// that is active, and otherwise frees it and returns nil.
+func (b *Scoreboard) Advance(una wire.PSN) *Scoreboard {
+	b.done.removeRange(b.una, una)
+	b.lost.removeRange(b.una, una)
+	b.resent.removeRange(b.una, una)
+	if !b.Active() {
+		b.Free()
+		return nil
+	}
+	if b.resent.n == 0 {
+		b.resends, b.oldest = b.resends[:0], 0
 	}
 	b.una = una
 	if b.judged.Less(una) {
@@ -100,6 +127,7 @@ func (b *Scoreboard) Advance(una wire.PSN) {
 	if b.highest.Less(una) {
 		b.highest = una
 	}
+	return b
 }
 
 // OnArrived records that p, which is in flight, has arrived, and reports whether
@@ -247,6 +275,9 @@ func (b *Scoreboard) Forget(top wire.PSN, keepArrived bool) {
 
 // NextLost returns the first lost packet from from to before end.
 func (b *Scoreboard) NextLost(from, end wire.PSN) (p wire.PSN, ok bool) {
+	if b == nil {
+		return 0, false
+	}
 	return b.lost.next(from, end)
 }
 

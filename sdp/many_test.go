@@ -31,7 +31,7 @@ func TestManyConnections(t *testing.T) {
 		resident uint64 // maximum bytes of it in use
 	}{
 		{"default", sdp.Options{}, 1000, 32 << 10, 96 << 10},
-		{"small", sdp.Options{Buffers: 2, BufferBytes: 1 << 10, Queue: 4, Receives: 8}, 10_000, 26 << 10, 32 << 10},
+		{"small", sdp.Options{Buffers: 2, BufferBytes: 1 << 10, Queue: 4, Receives: 8}, 10_000, 24 << 10, 32 << 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conns := c.conns
