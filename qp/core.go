@@ -55,6 +55,7 @@ type Core struct {
 	num       uint32
 	typ       verbs.QPType
 	class     wire.Class
+	pkey      uint16
 	transport transport
 	state     verbs.QPState
 
@@ -67,9 +68,8 @@ type Core struct {
 	path         wire.Path // of the peer (RC, UC)
 	mtu          uint32    // of the path
 	portMTU      uint32
-	maxMessage   uint64 // of a SEND or WRITE
+	maxMessage   uint32 // of a SEND or WRITE
 	fixedQKey    uint32 // of GSI, else 0
-	pkey         uint16
 
 	requester
 	responder
@@ -169,7 +169,7 @@ func (c *Core) chooseTransport(cfg Config) {
 	case verbs.UC:
 		c.class, c.transport, c.countsWrites = wire.ClassUC, uc{unreliable{c}}, true
 	default:
-		c.class, c.transport, c.maxMessage = wire.ClassUD, ud{unreliable{c}}, uint64(c.portMTU)
+		c.class, c.transport, c.maxMessage = wire.ClassUD, ud{unreliable{c}}, c.portMTU
 		switch {
 		case cfg.Type == verbs.GSI:
 			c.fixedQKey = GSIQKey

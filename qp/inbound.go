@@ -12,9 +12,9 @@ type inboundMessage struct {
 	op     wire.Operation // OpSend or OpWrite
 
 	held     bool    // wqe is in use
+	got      uint32  // bytes received
 	wqe      RecvWQE // receive of a SEND, or of the immediate data of a WRITE
 	capacity uint64  // length of wqe in bytes
-	got      uint32  // bytes received
 
 	va         uint64 // WRITE: address of the next byte
 	rkey       uint32

@@ -135,8 +135,8 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 				Detail: fmt.Sprintf("%d bytes of inline data, MaxInlineData is %d", n, c.sq.maxInline)}
 		case len(wr.SGList) != 0:
 			return 0, c.invalidError("post send", "inline data must be in InlineData, not in SGList")
-		case uint64(n) > c.maxMessage:
-			return 0, c.tooLongError(uint64(n), c.maxMessage)
+		case uint64(n) > uint64(c.maxMessage):
+			return 0, c.tooLongError(uint64(n), uint64(c.maxMessage))
 		}
 		return uint32(n), c.checkWordLength(wr.Opcode, uint64(n))
 	}
@@ -145,8 +145,8 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 			Detail: fmt.Sprintf("%d scatter/gather elements, MaxSendSGE is %d", len(wr.SGList), c.sq.maxSGE)}
 	}
 	n := listLength(wr.SGList)
-	if n > c.maxMessage {
-		return 0, c.tooLongError(n, c.maxMessage)
+	if n > uint64(c.maxMessage) {
+		return 0, c.tooLongError(n, uint64(c.maxMessage))
 	}
 	return uint32(n), c.checkWordLength(wr.Opcode, n)
 }

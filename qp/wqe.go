@@ -85,7 +85,7 @@ type ring struct {
 	limit      uint32 // maximum number of entries
 }
 
-const firstSlots = 4
+const firstSlots = 2
 
 func (r *ring) len() int                    { return int(r.tail - r.head) }
 func (r *ring) full() bool                  { return r.tail-r.head >= r.limit }

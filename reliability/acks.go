@@ -7,13 +7,13 @@ import "github.com/softrnic/softrnic/wire"
 // ones, and a read or atomic response also acknowledges the requests before it.
 type Acks struct {
 	pending   bool
-	coversEnd bool     // the pending acknowledgement covers the last packet of a message
-	endPSN    wire.PSN // PSN of the newest such packet
-	delayed   bool     // there is a delayed acknowledgement, which no packet requested
-	dueAt     Time     // time when it becomes pending
-	nak       bool     // the pending packet is a NAK or RNR NAK
+	coversEnd bool // the pending acknowledgement covers the last packet of a message
+	delayed   bool // there is a delayed acknowledgement, which no packet requested
+	nak       bool // the pending packet is a NAK or RNR NAK
 	syndrome  wire.Syndrome
 	psn       wire.PSN
+	endPSN    wire.PSN // PSN of the newest packet that ends a message, if coversEnd
+	dueAt     Time     // time when the delayed acknowledgement becomes pending
 }
 
 // ScheduleAck schedules an acknowledgement of all packets up to psn. ends

@@ -31,13 +31,14 @@ func (e *Resource) IsReplay() bool { return e.replay }
 // the first read or atomic.
 type Resources struct {
 	ring    []Resource
+	replays []Resource // parts of responses to be sent again, oldest first
+
+	firstReplay uint16 // index of the oldest one
+
 	limit   uint8
 	next    uint8 // slot of the next resource
 	used    uint8
 	pending uint8 // number of used slots with a pending response
-
-	replays     []Resource // parts of responses to be sent again, oldest first
-	firstReplay int        // index of the oldest one
 }
 
 // maxReplays is the maximum number of parts of responses that are queued to be
@@ -49,7 +50,7 @@ const maxReplays = 256
 // is, it may then be evicted: the requester may have received all of it by
 // replays when it sends new requests. It reports false if too many are queued.
 func (r *Resources) ScheduleReplay(e *Resource, from, to wire.PSN) bool {
-	if len(r.replays)-r.firstReplay == maxReplays {
+	if len(r.replays)-int(r.firstReplay) == maxReplays {
 		return false
 	}
 	if r.firstReplay == maxReplays {
@@ -63,7 +64,7 @@ func (r *Resources) ScheduleReplay(e *Resource, from, to wire.PSN) bool {
 }
 
 // hasReplay reports whether a part of a response is queued to be sent again.
-func (r *Resources) hasReplay() bool { return r.firstReplay < len(r.replays) }
+func (r *Resources) hasReplay() bool { return int(r.firstReplay) < len(r.replays) }
 
 // Reset discards all resources and sets the limit (max_dest_rd_atomic, at most
 // 128).

@@ -16,18 +16,17 @@ type Retry struct {
 
 	probes         bool // probe before the timeout; only to peers that support it
 	probesSent     uint8
-	early          bool // probe early, see SetEarlyProbes
-	ackUnrequested bool // no packet in flight requests an acknowledgement, so it may be delayed
-	lastProgress   Time // last progress, or time of the first packet in flight; 0 when idle
-	probeAt        Time
-	rnrUntil       Time  // end of the RNR wait; 0 if none
+	early          bool  // probe early, see SetEarlyProbes
+	ackUnrequested bool  // no packet in flight requests an acknowledgement, so it may be delayed
 	rnrDoublings   uint8 // number of times the RNR wait was doubled
+	sendRefused    bool  // the system refused to send the current attempt
+	nakked         bool  // a sequence NAK has caused a go-back
 
-	sendRefused bool // the system refused to send the current attempt
-	refusedAt   Time // time of the refusal
-
-	nakked bool     // a sequence NAK has caused a go-back
-	nakPSN wire.PSN // PSN of that go-back
+	nakPSN       wire.PSN // PSN of that go-back
+	lastProgress Time     // last progress, or time of the first packet in flight; 0 when idle
+	probeAt      Time
+	rnrUntil     Time // end of the RNR wait; 0 if none
+	refusedAt    Time // time of the refusal
 }
 
 // RNRForever is the rnr_retry value for unlimited retries.

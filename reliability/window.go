@@ -6,11 +6,11 @@ package reliability
 // congestion notification. RoCE leaves congestion control to the adapter, so
 // any peer is compatible with it.
 type Window struct {
-	size       int  // bytes allowed in flight
-	limit      int  // upper bound of size
-	floor      int  // lower bound of size
-	ackedBytes int  // acknowledged bytes not yet credited to size
-	reducedAt  Time // time of the last decrease; at most one per round trip
+	size       int32 // bytes allowed in flight
+	limit      int32 // upper bound of size
+	floor      int32 // lower bound of size
+	ackedBytes int32 // acknowledged bytes not yet credited to size
+	reducedAt  Time  // time of the last decrease; at most one per round trip
 }
 
 // Sizes of the window, bytes.
@@ -27,12 +27,12 @@ const (
 // Reset starts the window for packets of mtu bytes to a peer whose receive
 // buffer holds peerBuffer bytes (0: unknown).
 func (w *Window) Reset(mtu, peerBuffer int) {
-	*w = Window{floor: 2 * mtu, size: DefaultWindow, limit: MaxWindow}
+	*w = Window{floor: int32(2 * mtu), size: DefaultWindow, limit: MaxWindow}
 	if peerBuffer > 0 {
 		// Linux doubles the requested socket buffer for its bookkeeping
 		// (socket(7)). Large datagrams need little of it, so twice the
 		// advertised size fits.
-		w.limit = min(max(2*peerBuffer, w.floor), MaxWindow)
+		w.limit = int32(min(max(2*peerBuffer, 2*mtu), MaxWindow))
 		w.size = w.limit
 	}
 	w.floor = min(w.floor, w.size)
@@ -43,23 +43,23 @@ func (w *Window) Reset(mtu, peerBuffer int) {
 // the full limit. The speed of other adapters is unknown: requesting more than
 // one can send within the timeout would cause spurious retransmissions.
 func (w *Window) ResetReads(mtu, limit int, known bool) {
-	*w = Window{floor: min(2*mtu, limit), size: limit, limit: limit}
+	*w = Window{floor: int32(min(2*mtu, limit)), size: int32(limit), limit: int32(limit)}
 	if !known {
-		w.size = min(DefaultWindow, limit)
+		w.size = min(DefaultWindow, w.limit)
 	}
 }
 
 // Size returns the number of bytes that may be in flight.
-func (w *Window) Size() int { return w.size }
+func (w *Window) Size() int { return int(w.size) }
 
 // SetSize sets the number of bytes that may be in flight, at most the limit, for
 // congestion control outside of this package.
-func (w *Window) SetSize(n int) { w.size = min(max(n, 1), w.limit) }
+func (w *Window) SetSize(n int) { w.size = int32(min(max(n, 1), int(w.limit))) }
 
 // Allows reports whether n more bytes may follow inFlight bytes. One packet is
 // always allowed.
 func (w *Window) Allows(inFlight, n int) bool {
-	return inFlight == 0 || inFlight+n <= w.size
+	return inFlight == 0 || inFlight+n <= int(w.size)
 }
 
 // OnAck grows the window by an eighth for each window of acknowledged bytes.
@@ -67,7 +67,7 @@ func (w *Window) OnAck(n int) {
 	if w.size >= w.limit {
 		return
 	}
-	w.ackedBytes += n
+	w.ackedBytes += int32(n)
 	if w.ackedBytes >= w.size/8 {
 		w.size = min(w.size+w.ackedBytes/8, w.limit)
 		w.ackedBytes = 0
