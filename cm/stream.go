@@ -92,7 +92,7 @@ func (l *listener) enqueueStream(r adapter.StreamRequest, backlog int) {
 	if !full {
 		reads := r.Reads()
 		in := &incomingRequest{
-			l: l, peer: r.Remote(), src: r.Remote(), private: r.Private(), stream: r,
+			l: l, peer: adapterOf(r.Remote()), src: r.Remote(), private: r.Private(), stream: r,
 			params: Params{Transport: verbs.RC, ResponderResources: reads.Served, InitiatorDepth: reads.Issued, MTU: m.port.ActiveMTU, HopLimit: 64},
 		}
 		in.queueElem = l.queue.PushBack(in)
@@ -227,10 +227,13 @@ func (m *Manager) checkStream(qp verbs.QP, o *verbs.ConnectOptions, private []by
 
 func (m *Manager) newStreamConn(conn adapter.StreamConn, qp verbs.QP, local, remote netip.AddrPort, private []byte, p Params) *Conn {
 	return &Conn{
-		m: m, qp: qp, local: local, remote: remote, adapter: conn.Remote(), params: p, private: private,
+		m: m, qp: qp, local: local, remote: remote, adapter: adapterOf(conn.Remote()), params: p, private: private,
 		done: make(chan struct{}), released: make(chan struct{}),
 	}
 }
+
+// adapterOf returns the address of the adapter at the other end of a connection. Its port is unknown.
+func adapterOf(end netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(end.Addr(), 0) }
 
 // attachStream moves the queue pair to StateRTS and gives it the connection.
 func (c *Conn) attachStream(conn adapter.StreamConn, attr *verbs.QPAttr, access verbs.AccessFlags) error {

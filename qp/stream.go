@@ -34,6 +34,10 @@ type streamState struct {
 	maySend    bool   // this end is the initiator, or an FPDU has arrived
 	seed       uint32 // of the keys of READ sinks
 
+	// A SEND between two ends with the extensions waits for a receive. Nothing is read meanwhile.
+	stalled bool
+	retryAt reliability.Time // with a shared receive queue: time to look there again
+
 	connectBy reliability.Time // requests fail unless there is a connection by then; 0 without requests
 
 	sentMSN [iwarp.Queues]uint32 // number of the last message sent in each queue
@@ -81,7 +85,7 @@ func (c *Core) DetachStream() {
 	s := c.stream
 	s.dropOutput()
 	s.in.releaseBuffer(s.outputs)
-	s.attached, s.ending = false, false
+	s.attached, s.ending, s.stalled = false, false, false
 }
 
 // StreamEnded handles the end of the connection: the peer has closed it, or it has failed with the
@@ -154,15 +158,27 @@ const minConnectTime = 5000 * reliability.Millisecond
 
 // deadline implements transport.
 func (t stream) deadline() reliability.Time {
-	if t.state != sRTS || t.stream.attached {
+	s := t.stream
+	switch {
+	case s.stalled && t.shared != nil:
+		return s.retryAt
+	case t.state != sRTS || s.attached:
 		return 0
 	}
-	return t.stream.connectBy
+	return s.connectBy
 }
 
 // advance implements transport: requests fail that have waited for a connection for too long.
 func (t stream) advance(now reliability.Time) {
-	if d := t.deadline(); d == 0 || now < d || t.sq.head == t.sq.tail {
+	d := t.deadline()
+	if d == 0 || now < d {
+		return
+	}
+	if t.stream.stalled {
+		t.ResumeStream(now)
+		return
+	}
+	if t.sq.head == t.sq.tail {
 		return
 	}
 	t.counters.RetryExceededErr++
@@ -210,6 +226,30 @@ func (c *Core) recordSegment(now reliability.Time, out bool, op iwarp.Opcode, ms
 		c.counters.RcvdPkts++
 	}
 	c.recorder.addRecord(record{at: now, psn: wire.PSN(msn), op: wire.Opcode(op), kind: k})
+}
+
+// sharedRetry is the interval in nanoseconds at which a stalled stream looks for a receive in a shared
+// queue, which does not know its waiters.
+const sharedRetry = 100 * reliability.Microsecond
+
+// stallStream reports whether a segment begins a message that finds no receive and waits for one: both
+// ends have the extensions. Otherwise it would end the connection.
+func (c *Core) stallStream(now reliability.Time, h *iwarp.Header) bool {
+	s := c.stream
+	if !s.params.Extended || h.Opcode.IsTagged() || h.Queue != iwarp.QueueSend || c.msg.active || h.MSN != s.nextMSN[h.Queue]+1 || c.acquireRecv() {
+		return false
+	}
+	s.stalled, s.retryAt = true, now+sharedRetry
+	return true
+}
+
+// StreamStalled reports whether a message waits for a receive. Nothing is read meanwhile.
+func (c *Core) StreamStalled() bool { return c.stream != nil && c.stream.stalled }
+
+// ResumeStream continues after a receive was posted, and returns the number of FPDUs handled.
+func (c *Core) ResumeStream(now reliability.Time) (fpdus int) {
+	c.stream.stalled = false
+	return c.StreamReceived(now, nil, 0)
 }
 
 // FailConnecting handles the failure of the set-up of the connection.

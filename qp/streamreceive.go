@@ -70,7 +70,7 @@ func (in *streamInput) ensureBuffer(p *StreamPool) {
 // calls StreamReceived, without another call on the Core or release of the lock in between.
 func (c *Core) StreamBuffers(now reliability.Time, vec [][]byte) [][]byte {
 	s := c.stream
-	if s == nil || !s.attached || s.ending {
+	if s == nil || !s.attached || s.ending || s.stalled {
 		return vec
 	}
 	in := &s.in
@@ -159,6 +159,9 @@ func (c *Core) handleNext(now reliability.Time) bool {
 	h, bad := iwarp.ParseHeader(head)
 	if bad != iwarp.CodeNone {
 		c.rejectSegment(now, bad, head, segment, "malformed header")
+		return false
+	}
+	if c.stallStream(now, &h) {
 		return false
 	}
 	n := segment - k

@@ -46,6 +46,9 @@ func (t stream) drain(now reliability.Time, out Out) bool {
 		if !t.sendResponse(now, &s.responses[0]) {
 			return true
 		}
+		if s.ending { // there are none
+			return false
+		}
 		s.responses = s.responses[:copy(s.responses, s.responses[1:])]
 	}
 	return t.sendRequests(now, out)

@@ -269,6 +269,11 @@ func (q *queuePair) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	}
 	s.activity.posts++
 	n, err := q.core.PostRecv(wrs)
+	if q.core.StreamStalled() {
+		now := q.dev.now()
+		q.core.ResumeStream(now)
+		s.drainStream(q, now)
+	}
 	if q.core.HasPendingAck() && !q.ackQueued { // the peer had run out of credits
 		now := q.dev.now()
 		s.drainQP(q, now)

@@ -166,7 +166,7 @@ func (s *shard) drainStream(q *queuePair, now reliability.Time) {
 		if q.core.StreamEnding() {
 			s.detachStream(q)
 		} else {
-			q.stream.WatchWritable(blocked)
+			q.stream.WatchEvents(!q.core.StreamStalled(), blocked)
 		}
 	}
 	if q.core.State() == verbs.StateErr {

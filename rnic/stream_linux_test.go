@@ -34,3 +34,36 @@ func TestStreamTransfer(t *testing.T) {
 		}
 	}
 }
+
+// TestStreamWaitsForReceive checks that a message between two softrnics that finds no receive waits for
+// one, in the queue of the queue pair or a shared one, and is then received like any other.
+func TestStreamWaitsForReceive(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		a, b := newEnd(t, Options{Wire: IWARP}), newEnd(t, Options{Wire: IWARP})
+		post := func(wr verbs.RecvWR) (int, error) { return b.qp.PostRecv([]verbs.RecvWR{wr}) }
+		if shared {
+			srq, err := b.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1})
+			require.NoError(t, err)
+			b.qp = b.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SRQ: srq})
+			post = func(wr verbs.RecvWR) (int, error) { return srq.PostRecv([]verbs.RecvWR{wr}) }
+		}
+		connect(t, a.dev, a.qp, b.dev, b.qp)
+		for i := range 3 {
+			a.mr.Bytes()[i] = byte(i + 1)
+			a.post(t, verbs.SendWR{Opcode: verbs.WRSendWithImm, Imm: uint32(i), SGList: []verbs.SGE{a.mr.SGE(i, 1)}})
+			a.poll1(t)
+		}
+		read := verbs.SendWR{Opcode: verbs.WRRDMAWriteWithImm, Imm: 3, SGList: []verbs.SGE{a.mr.SGE(0, 3)}, RemoteAddr: b.mr.Addr() + 100, RKey: b.mr.RKey()}
+		a.post(t, read)
+		a.poll1(t)
+		for i := range 4 {
+			_, err := post(verbs.RecvWR{WRID: uint64(i), SGList: []verbs.SGE{b.mr.SGE(i, 1)}})
+			require.NoError(t, err)
+			wc := b.poll1(t)
+			require.EqualValues(t, i, wc.WRID)
+			require.EqualValues(t, i, wc.Imm)
+		}
+		require.Equal(t, []byte{1, 2, 3}, b.mr.Bytes()[:3])
+		require.Equal(t, []byte{1, 2, 3}, b.mr.Bytes()[100:103])
+	}
+}

@@ -144,12 +144,12 @@ func (t *TCP) Close() error {
 
 // A Stream is an adopted TCP connection. One goroutine at a time may call its methods.
 type Stream struct {
-	tcp      *TCP
-	fd       int
-	id       uint32
-	writable bool // its events include that it is writable
-	vec      []unix.Iovec
-	msg      unix.Msghdr
+	tcp    *TCP
+	fd     int
+	id     uint32
+	events uint32 // that it waits for
+	vec    []unix.Iovec
+	msg    unix.Msghdr
 }
 
 // Adopt takes over a connection. Its events have the given number, of at least 16.
@@ -164,7 +164,7 @@ func (t *TCP) Adopt(c *net.TCPConn, id uint32) (*Stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("link: adopt connection: %w", err)
 	}
-	s := &Stream{tcp: t, fd: fd, id: id}
+	s := &Stream{tcp: t, fd: fd, id: id, events: unix.EPOLLIN}
 	if err := t.set.Add(fd, unix.EPOLLIN, int(id)); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("link: adopt connection: %w", err)
@@ -235,21 +235,23 @@ func (s *Stream) Write(bufs [][]byte) (n int, err error) {
 	}
 }
 
-// WatchWritable makes the events include that the stream is writable, or no longer.
-func (s *Stream) WatchWritable(on bool) {
-	if s.writable == on {
-		return
+// WatchEvents selects the events of the stream: that it is readable, and that it is writable.
+func (s *Stream) WatchEvents(readable, writable bool) {
+	var events uint32
+	if readable {
+		events |= unix.EPOLLIN
 	}
-	s.writable = on
-	events := uint32(unix.EPOLLIN)
-	if on {
+	if writable {
 		events |= unix.EPOLLOUT
 	}
-	_ = s.tcp.set.Modify(s.fd, events, int(s.id))
+	if s.events != events {
+		s.events = events
+		_ = s.tcp.set.Modify(s.fd, events, int(s.id))
+	}
 }
 
 // WatchesWritable reports whether the events include that the stream is writable.
-func (s *Stream) WatchesWritable() bool { return s.writable }
+func (s *Stream) WatchesWritable() bool { return s.events&unix.EPOLLOUT != 0 }
 
 // maxLinger is the maximum time that a closed stream waits for the peer to close it, too.
 const maxLinger = time.Second

@@ -37,8 +37,8 @@ func (s *Stream) Write([][]byte) (int, error) { return 0, net.ErrClosed }
 // MaxSegmentSize returns 0.
 func (s *Stream) MaxSegmentSize() int { return 0 }
 
-// WatchWritable does nothing.
-func (s *Stream) WatchWritable(bool) {}
+// WatchEvents does nothing.
+func (s *Stream) WatchEvents(readable, writable bool) {}
 
 // WatchesWritable returns false.
 func (s *Stream) WatchesWritable() bool { return false }
