@@ -16,7 +16,7 @@ import (
 // TestRDMACMCalls runs the cases of testdata/rdmacm.c: errno, states, events and descriptors.
 func TestRDMACMCalls(t *testing.T) {
 	program := buildProgram(t, "rdmacm.c", "-lrdmacm")
-	for _, name := range []string{"states", "connect", "external", "datagrams", "channel", "close", "fork", "reuse"} {
+	for _, name := range []string{"states", "connect", "external", "datagrams", "channel", "close", "fork", "reuse", "early"} {
 		t.Run(name, func(t *testing.T) {
 			end := command{args: []string{program, name}, environ: []string{"SOFTRNIC_ADDR=127.0.114.1"}}.runProgram(t)
 			require.Zero(t, end.code, end)

@@ -145,7 +145,10 @@ func (c cmCommand) bindIP() C.int {
 	if errno != 0 {
 		return errno
 	}
-	return id.bindAddr(addr)
+	if errno = id.bindAddr(addr); errno == 0 {
+		id.holdRequests()
+	}
+	return errno
 }
 
 func (c cmCommand) resolveIP() C.int {

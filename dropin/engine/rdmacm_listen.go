@@ -49,12 +49,12 @@ func closeManagers() {
 	}
 }
 
-// A cmService listens to a port of a device for an id. It outlives the id for a moment: programs such as
-// perftest destroy their listener and listen again for the next connection, which the peer may
-// request meanwhile. Such requests are held for the next listener.
+// A cmService listens to a port of a device for an id. It begins when the program binds the id, and outlives it
+// for a moment: programs such as perftest destroy their listener and listen again for the next connection, which
+// the peer may request meanwhile. Such requests are held for the next listener.
 type cmService struct {
 	key      serviceKey
-	owner    *cmID // nil between two listeners
+	owner    *cmID // nil between two listeners, and before the first
 	listener interface{ Close() error }
 	held     []heldRequest
 	timer    *time.Timer // closes the service without an owner
@@ -78,6 +78,7 @@ type heldRequest struct {
 // Bounds on a service without a listener.
 const (
 	serviceGrace = 300 * time.Millisecond // as long as a program needs to listen again
+	boundGrace   = time.Second            // and from the bind to the first time
 	maxHeld      = 128
 )
 
@@ -94,24 +95,39 @@ func (id *cmID) listen() C.int {
 	if id.conflicts(id.src.Port(), true) {
 		return C.EADDRINUSE
 	}
-	on := devices
-	if id.device != nil {
-		on = []*device{id.device}
-	}
-	for _, d := range on {
-		if err := id.listenOn(d); err != nil {
-			id.closeServices(0)
-			if errors.Is(err, cm.ErrInUse) {
-				return C.EADDRINUSE
-			}
-			return errnoOf(err)
+	if err := id.startServices(); err != nil {
+		id.closeServices(0)
+		if errors.Is(err, cm.ErrInUse) {
+			return C.EADDRINUSE
 		}
+		return errnoOf(err)
 	}
 	id.state = cmListen
 	for _, s := range id.services {
 		s.release()
 	}
 	return 0
+}
+
+// startServices makes the id the owner of the services of its port on its device, or on all.
+func (id *cmID) startServices() error {
+	on := devices
+	if id.device != nil {
+		on = []*device{id.device}
+	}
+	for _, d := range on {
+		if err := id.listenOn(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdRequests starts the services of a port that a program has bound, and leaves them without an owner until it
+// listens: qperf sends the port to its peer before, and a listener of the kernel takes less time than the peer.
+func (id *cmID) holdRequests() {
+	id.startServices() //nolint:errcheck // listen returns the error
+	id.closeServices(boundGrace)
 }
 
 // listenOn takes over the service of the id's port on a device, or starts one.

@@ -190,6 +190,23 @@ static void test_external(void)
 	rdma_destroy_id(active);
 }
 
+/* test_early connects to localhost at a port that its server has bound and does not listen to yet. */
+static void test_early(void)
+{
+	int port;
+	struct rdma_cm_id *server = new_id(RDMA_PS_TCP), *other, *client;
+	CHECK(rdma_bind_addr(server, address("0.0.0.0", 0)) == 0);
+	client = resolve_at("127.0.0.1", RDMA_PS_TCP, ntohs(rdma_get_src_port(server)));
+	CHECK(rdma_connect(client, &(struct rdma_conn_param){ .qp_num = 0x1237 }) == 0);
+	other = new_listener(RDMA_PS_TCP, &port); /* the first request has arrived when the one to this listener has */
+	CHECK(rdma_connect(resolve(RDMA_PS_TCP, port), &(struct rdma_conn_param){ .qp_num = 0x1238 }) == 0);
+	struct rdma_cm_event *event = expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+	CHECK(event->listen_id == other);
+	CHECK(rdma_listen(server, 4) == 0);
+	event = expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+	CHECK(event->listen_id == server && event->param.conn.qp_num == 0x1237);
+}
+
 /* test_datagrams checks the resolution of a port to a UD queue pair. */
 static void test_datagrams(void)
 {
@@ -384,7 +401,7 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} tests[] = { { "states", test_states },	 { "connect", test_connect }, { "external", test_external },
 		      { "datagrams", test_datagrams }, { "channel", test_channel }, { "close", test_close },
-		      { "fork", test_fork }, { "reuse", test_reuse } };
+		      { "fork", test_fork }, { "reuse", test_reuse }, { "early", test_early } };
 	alarm(60);
 	channel = rdma_create_event_channel();
 	CHECK(channel);

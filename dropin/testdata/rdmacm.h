@@ -74,16 +74,21 @@ static struct rdma_cm_id *new_listener(enum rdma_port_space space, int *port)
 	return id;
 }
 
-static struct rdma_cm_id *resolve(enum rdma_port_space space, int port)
+static struct rdma_cm_id *resolve_at(const char *host, enum rdma_port_space space, int port)
 {
 	struct rdma_cm_id *id = new_id(space);
-	CHECK(rdma_resolve_addr(id, NULL, address(getenv("SOFTRNIC_ADDR"), port), 1000) == 0);
+	CHECK(rdma_resolve_addr(id, NULL, address(host, port), 1000) == 0);
 	take(RDMA_CM_EVENT_ADDR_RESOLVED);
 	CHECK(id->verbs && id->port_num == 1 && id->pd);
 	CHECK(rdma_resolve_route(id, 1000) == 0);
 	take(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	CHECK(id->route.num_paths == 1 && id->route.path_rec->hop_limit > 1);
 	return id;
+}
+
+static struct rdma_cm_id *resolve(enum rdma_port_space space, int port)
+{
+	return resolve_at(getenv("SOFTRNIC_ADDR"), space, port);
 }
 
 static void create_qp(struct rdma_cm_id *id)
