@@ -10,7 +10,7 @@ const (
 	cmdCreateAH      = 5
 	cmdDestroyAH     = 8
 	cmdRegMR         = 9
-	cmdDeregMR       = 12
+	cmdDeregMR       = 13
 	cmdAllocMW       = 14
 	cmdDeallocMW     = 16
 	cmdCreateChannel = 17

@@ -69,13 +69,19 @@ func newEnd(t testing.TB, typ verbs.QPType) *end {
 func pair(t testing.TB, typ verbs.QPType) (a, b *end) {
 	t.Helper()
 	a, b = newEnd(t, typ), newEnd(t, typ)
+	connect(t, a, b)
+	return a, b
+}
+
+// connect connects two queue pairs.
+func connect(t testing.TB, a, b *end) {
+	t.Helper()
 	ea, err := verbs.LocalEndpoint(a.dev, a.qp, 100)
 	require.NoError(t, err)
 	eb, err := verbs.LocalEndpoint(b.dev, b.qp, 200)
 	require.NoError(t, err)
 	require.NoError(t, verbs.Connect(a.qp, ea, eb, verbs.ConnectOptions{}))
 	require.NoError(t, verbs.Connect(b.qp, eb, ea, verbs.ConnectOptions{}))
-	return a, b
 }
 
 func (e *end) next(t testing.TB) verbs.WC {

@@ -98,12 +98,28 @@ var providerSizes = map[string]uintptr{
 	"ib_uverbs_send_wr": requestSize, "rxe_queue_buf": ringElements,
 }
 
-// TestLayouts compares the structures with testdata/layouts.txt, which a C program has written.
+// commandNumbers are the commands by the kernel's names.
+var commandNumbers = map[string]int{
+	"GET_CONTEXT": cmdGetContext, "QUERY_DEVICE": cmdQueryDevice, "QUERY_PORT": cmdQueryPort, "ALLOC_PD": cmdAllocPD,
+	"DEALLOC_PD": cmdDeallocPD, "CREATE_AH": cmdCreateAH, "DESTROY_AH": cmdDestroyAH, "REG_MR": cmdRegMR,
+	"DEREG_MR": cmdDeregMR, "ALLOC_MW": cmdAllocMW, "DEALLOC_MW": cmdDeallocMW, "CREATE_COMP_CHANNEL": cmdCreateChannel,
+	"CREATE_CQ": cmdCreateCQ, "RESIZE_CQ": cmdResizeCQ, "DESTROY_CQ": cmdDestroyCQ, "REQ_NOTIFY_CQ": cmdReqNotifyCQ,
+	"CREATE_QP": cmdCreateQP, "QUERY_QP": cmdQueryQP, "MODIFY_QP": cmdModifyQP, "DESTROY_QP": cmdDestroyQP,
+	"POST_SEND": cmdPostSend, "ATTACH_MCAST": cmdAttachMcast, "DETACH_MCAST": cmdDetachMcast, "CREATE_SRQ": cmdCreateSRQ,
+	"MODIFY_SRQ": cmdModifySRQ, "QUERY_SRQ": cmdQuerySRQ, "DESTROY_SRQ": cmdDestroySRQ,
+}
+
+// TestLayouts compares structures and commands with testdata/layouts.txt, which a C program has written.
 func TestLayouts(t *testing.T) {
-	sizes, checked := 0, 0
+	sizes, checked, commands := 0, 0, 0
 	for line := range strings.Lines(kernelLayouts) {
 		var name string
 		var offset, size uintptr
+		if n, _ := fmt.Sscanf(line, "command %s %d", &name, &size); n == 2 {
+			require.EqualValues(t, size, commandNumbers[name], line)
+			commands++
+			continue
+		}
 		if n, _ := fmt.Sscanf(line, "struct %s %d", &name, &size); n == 2 {
 			sizes++
 			if l, ok := layouts[name]; ok {
@@ -133,6 +149,7 @@ func TestLayouts(t *testing.T) {
 		checked++
 	}
 	require.Equal(t, len(layouts)+len(providerSizes), sizes)
+	require.Equal(t, len(commandNumbers), commands)
 	require.Greater(t, checked, 130)
 }
 

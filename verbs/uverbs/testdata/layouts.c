@@ -1,11 +1,12 @@
-/* Writes layouts.txt: the sizes of the structures of the write ABI that package uverbs has, and the
- * offsets and sizes of their members. "gcc layouts.c && ./a.out > layouts.txt" with Linux's headers. */
+/* Writes layouts.txt: the sizes of the structures of the write ABI that package uverbs has, the
+ * offsets and sizes of their members, and the numbers of commands. "gcc layouts.c && ./a.out > layouts.txt" with Linux's headers. */
 #include <stddef.h>
 #include <stdio.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
 #define S(type) printf("struct %s %zu\n", #type, sizeof(struct type));
+#define C(name) printf("command %s %d\n", #name, IB_USER_VERBS_CMD_##name);
 #define M(type, member) printf("%s.%s %zu %zu\n", #type, #member, offsetof(struct type, member), sizeof(((struct type *)0)->member));
 
 int main(void)
@@ -77,5 +78,10 @@ int main(void)
 	S(ib_uverbs_wc) M(ib_uverbs_wc, status) M(ib_uverbs_wc, opcode) M(ib_uverbs_wc, vendor_err) M(ib_uverbs_wc, byte_len) M(ib_uverbs_wc, ex)
 	M(ib_uverbs_wc, qp_num) M(ib_uverbs_wc, src_qp) M(ib_uverbs_wc, wc_flags) M(ib_uverbs_wc, pkey_index)
 	S(rxe_queue_buf) M(rxe_queue_buf, index_mask) M(rxe_queue_buf, producer_index) M(rxe_queue_buf, consumer_index)
+	C(GET_CONTEXT) C(QUERY_DEVICE) C(QUERY_PORT) C(ALLOC_PD) C(DEALLOC_PD) C(CREATE_AH)
+	C(DESTROY_AH) C(REG_MR) C(DEREG_MR) C(ALLOC_MW) C(DEALLOC_MW) C(CREATE_COMP_CHANNEL)
+	C(CREATE_CQ) C(RESIZE_CQ) C(DESTROY_CQ) C(REQ_NOTIFY_CQ) C(CREATE_QP) C(QUERY_QP)
+	C(MODIFY_QP) C(DESTROY_QP) C(POST_SEND) C(ATTACH_MCAST) C(DETACH_MCAST) C(CREATE_SRQ)
+	C(MODIFY_SRQ) C(QUERY_SRQ) C(DESTROY_SRQ)
 	return 0;
 }
