@@ -25,8 +25,8 @@ type app struct {
 	inspectMachine func(ctx context.Context, options rnic.Options) machineFacts
 
 	// Flags of every command.
-	addr, impair, wire string
-	json               bool
+	addr, impair, wire, device string
+	json                       bool
 }
 
 func newApp(stdout, stderr io.Writer) *app {
@@ -103,6 +103,8 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.StringVar(&a.addr, "addr", "", "address of the device, for example 192.0.2.1 or [2001:db8::1]:4791, or the\n"+
 		"first free one of a prefix (127.0.0.0/8), a range of ports (192.0.2.1:4791-4799) or a list with\n"+
 		"commas (env "+rnic.EnvAddr+")")
+	flags.StringVar(&a.device, "device", "", "`device` of the kernel to use instead of softrnic, for example uverbs:rxe0;\n"+
+		"--addr selects one of its addresses")
 	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
 	flags.StringVar(&a.wire, "wire", "", "protocol of the device: roce, or iwarp (RDMA over TCP) (env "+rnic.EnvWire+")")
 	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/rnic"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -92,6 +94,10 @@ func TestExitStatus(t *testing.T) {
 		{"devinfo", 0, ""},
 		{"devinfo --addr 127.0.0.77", 0, ""},
 		{"version --addr [::1]", 2, "opens no device"},
+		{"devinfo --device uverbs:none", 1, "no RDMA device"},
+		{"devinfo --device rxe0", 2, "want a device of the kernel such as uverbs:rxe0"},
+		{"devinfo --device uverbs:rxe0 --impair ecn", 2, "use tc(8) with netem"},
+		{"rping -c --device uverbs:rxe0", 2, "only devinfo, pingpong, perf do, which need no connection manager"},
 		{"devinfo --addr [127.0.0.1]", 2, "is not an address"},
 		{"devinfo --addr 203.0.113.1,127.0.0.1:4791-4899", 0, ""},
 		{"devinfo --addr 203.0.113.1,203.0.113.2:4791-4899", 1, "bind 203.0.113.1:4791: no interface of this machine has that address"},
@@ -199,14 +205,14 @@ func TestOpenServes(t *testing.T) {
 	quiet(t)
 	dev, err := newApp(nil, nil).openDefault()
 	require.NoError(t, err)
-	require.True(t, strings.HasPrefix(dev.DebugAddr(), "unix:"), dev.DebugAddr())
+	require.True(t, strings.HasPrefix(dev.(*rnic.Device).DebugAddr(), "unix:"))
 	require.NoError(t, dev.Close())
 
 	t.Setenv("XDG_RUNTIME_DIR", "")
 	t.Setenv("TMPDIR", "/nonexistent")
 	dev, err = newApp(nil, nil).openDefault()
 	require.NoError(t, err)
-	require.Empty(t, dev.DebugAddr())
+	require.Empty(t, dev.(*rnic.Device).DebugAddr())
 	require.NoError(t, dev.Close())
 }
 

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/verbs/uverbs"
 )
 
 type devinfoFlags struct {
@@ -22,8 +24,8 @@ func (a *app) devinfoCommand() *cobra.Command {
 		Use:   "devinfo",
 		Short: "Show a device as ibv_devinfo does",
 		Long: "Opens a device, at the address of --addr or SOFTRNIC_ADDR, and shows its attributes in\n" +
-			"the format of ibv_devinfo(1), with the same flags. `softrnic stat` shows the devices\n" +
-			"of other processes.",
+			"the format of ibv_devinfo(1), with the same flags. --list also names the kernel's devices,\n" +
+			"as values of --device. `softrnic stat` shows the devices of other processes.",
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return a.runDevinfo(f) },
 	}
@@ -45,11 +47,8 @@ func (a *app) runDevinfo(f devinfoFlags) error {
 		return fmt.Errorf("IB device %q not found; the device is %s", f.name, dev.Name())
 	case f.port < 0 || f.port > dev.QueryDevice().PhysPortCnt:
 		return usageErrorf("--ib-port %d: this adapter has one port, 1", f.port)
-	case f.list && a.json:
-		return a.writeJSON([]string{dev.Name()})
 	case f.list:
-		fmt.Fprintf(a.stdout, "1 HCA found:\n\t%s\n\n", dev.Name())
-		return nil
+		return a.listDevices(dev)
 	}
 	l, err := describeDevice(dev, f.port, f.verbose)
 	if err != nil {
@@ -62,9 +61,35 @@ func (a *app) runDevinfo(f devinfoFlags) error {
 	return nil
 }
 
+// listDevices writes the name of the open device and those of the other kind: softrnic's devices
+// exist while they are open.
+func (a *app) listDevices(dev verbs.Device) error {
+	kernel, err := uverbs.Devices()
+	if err != nil {
+		return err
+	}
+	names := []string{dev.Name()}
+	if a.device != "" {
+		names = nil // it is one of the kernel's
+	}
+	for _, name := range kernel {
+		names = append(names, kernelPrefix+name)
+	}
+	if a.json {
+		return a.writeJSON(names)
+	}
+	plural := ""
+	if len(names) != 1 {
+		plural = "s"
+	}
+	fmt.Fprintf(a.stdout, "%d HCA%s found:\n\t%s\n\n", len(names), plural, strings.Join(names, "\n\t"))
+	return nil
+}
+
 // describeDevice returns the listing of ibv_devinfo for one port, or for all (0).
 func describeDevice(dev verbs.Device, port int, verbose bool) (*listing, error) {
 	l := newListing()
+	_, l.softrnic = dev.(*rnic.Device)
 	l.writeDevice(dev.Name(), dev.QueryDevice(), verbose)
 	for p := 1; p <= dev.QueryDevice().PhysPortCnt; p++ {
 		if port != 0 && port != p {
@@ -91,8 +116,9 @@ func describeDevice(dev verbs.Device, port int, verbose bool) (*listing, error) 
 // attribute a line, its label after one tab for the device and three for a port, its value in a
 // fixed column. It collects the same attributes for JSON.
 type listing struct {
-	text   strings.Builder
-	object map[string]any
+	text     strings.Builder
+	object   map[string]any
+	softrnic bool // show the capabilities, which package verbs does not report for devices of the kernel
 }
 
 func newListing() *listing { return &listing{object: map[string]any{}} }
@@ -149,7 +175,10 @@ func (l *listing) writeDevice(name string, a verbs.DeviceAttr, verbose bool) {
 	s.writeAttr("page_size_cap", uint64(pageSizes), fmt.Sprintf("0x%x", uint64(pageSizes)))
 	s.writeValue("max_qp", a.MaxQP)
 	s.writeValue("max_qp_wr", a.MaxQPWR)
-	flags := l.writeCapabilities(s)
+	var flags uint64
+	if l.softrnic {
+		flags = l.writeCapabilities(s)
+	}
 	s.writeValue("max_sge", a.MaxSGE)
 	s.writeValue("max_sge_rd", a.MaxSGERd)
 	s.writeValue("max_cq", a.MaxCQ)
@@ -181,7 +210,9 @@ func (l *listing) writeDevice(name string, a verbs.DeviceAttr, verbose bool) {
 	}
 	s.writeValue("max_pkeys", a.MaxPKeys)
 	s.writeValue("local_ca_ack_delay", a.LocalCAAckDelay)
-	l.writeUnsupported(s, flags)
+	if l.softrnic {
+		l.writeUnsupported(s, flags)
+	}
 }
 
 // deviceCaps are the flags of enum ibv_device_cap_flags of every softrnic device.

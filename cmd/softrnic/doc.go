@@ -16,8 +16,9 @@
 //	softrnic version
 //
 // Flags of the commands that open a device: --addr is the address of the device
-// (SOFTRNIC_ADDR; default: a free one of the loopback interface), --impair injects
-// faults (SOFTRNIC_IMPAIR), --json writes JSON. stat, history and capture find
+// (SOFTRNIC_ADDR; default: a free one of the loopback interface), --device is one of
+// the kernel's devices instead (devinfo, pingpong and perf), --impair injects faults
+// (SOFTRNIC_IMPAIR), --json writes JSON. stat, history and capture find
 // programs that run with SOFTRNIC_DEBUG=auto.
 //
 // The exit status is 0, or 1 after a failure or a failed check, or 2 for an invalid

@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,6 +37,10 @@ func addGroup(root *cobra.Command, id string, list ...*cobra.Command) {
 // there.
 var commandsWithoutDevice = []string{"stat", "top", "history", "capture", "version", "completion", "help"}
 
+// commandsWithKernelDevice are the commands that run on a device of the kernel. Others need a
+// connection manager or the inside of softrnic.
+var commandsWithKernelDevice = []string{"devinfo", "pingpong", "perf"}
+
 // commandsWithoutJSON are the commands with the output of another program. They refuse --json with
 // the reason.
 var commandsWithoutJSON = []string{"rping", "ucmatose", "udaddy", "cat", "mpirun", "run", "env", "completion", "help"}
@@ -60,6 +65,9 @@ func checkFlagsApply(c *cobra.Command) error {
 			return usageErrorf("--%s: %s opens no device", name, c.CommandPath())
 		}
 	}
+	if c.Flags().Changed("device") && !isWithin(c, commandsWithKernelDevice) {
+		return usageErrorf("--device: %s does not run on a device of the kernel: only %s do, which need no connection manager", c.CommandPath(), strings.Join(commandsWithKernelDevice, ", "))
+	}
 	return nil
 }
 
@@ -74,6 +82,7 @@ func filteredHelp(standard func(*cobra.Command, []string)) func(*cobra.Command, 
 		hide("addr", !opensDevice(c))
 		hide("impair", !opensDevice(c))
 		hide("wire", !opensDevice(c))
+		hide("device", c.HasParent() && !isWithin(c, commandsWithKernelDevice))
 		hide("json", isWithin(c, commandsWithoutJSON))
 		standard(c, args)
 	}

@@ -62,13 +62,13 @@ func TestBadValues(t *testing.T) {
 func TestGlobalFlags(t *testing.T) {
 	quiet(t)
 	for words, want := range map[string]string{
-		"": "addr impair json", "devinfo": "addr impair json", "doctor": "addr impair json", "stat": "json", "top": "json", "history": "json",
-		"stat history": "json", "capture": "json", "version": "json", "pingpong rc": "addr impair json", "perf send_bw": "addr impair json",
+		"": "addr device impair json", "devinfo": "addr device impair json", "doctor": "addr impair json", "stat": "json", "top": "json", "history": "json",
+		"stat history": "json", "capture": "json", "version": "json", "pingpong rc": "addr device impair json", "perf send_bw": "addr device impair json",
 		"rping": "addr impair", "ucmatose": "addr impair", "udaddy": "addr impair", "sdp cat": "addr impair", "sdp proxy": "addr impair json",
 		"mpirun": "addr impair", "run": "addr impair", "env": "addr impair",
 	} {
 		_, help, _ := run(t, newApp(nil, nil), words+" --help")
-		for _, name := range []string{"addr", "impair", "json"} {
+		for _, name := range []string{"addr", "device", "impair", "json"} {
 			require.Equal(t, strings.Contains(want, name), regexp.MustCompile(`(?m)^ .*--`+name+`\b`).MatchString(help), "%s: --%s", words, name)
 		}
 		if words != "" && !strings.Contains(want, "addr") {

@@ -20,7 +20,6 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 	"github.com/softrnic/softrnic/sdp"
-	"github.com/softrnic/softrnic/verbs"
 )
 
 // sdpHelp is the part of the help about the addresses of adapters.
@@ -78,9 +77,9 @@ func (a *app) runSDPTool(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.Devic
 	if err := checkSDPFlags(f, o); err != nil {
 		return err
 	}
-	p := rdmacm.DeviceSource{Open: a.openVerbs}
+	p := rdmacm.DeviceSource{Open: a.openAtPort}
 	if a.addrGiven() {
-		if p.Device, err = a.openVerbs(netip.AddrPort{}); err != nil {
+		if p.Device, err = a.openAtPort(netip.AddrPort{}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, p.Device.Close()) }()
@@ -90,15 +89,6 @@ func (a *app) runSDPTool(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.Devic
 		return usageErrorf("%w", err)
 	}
 	return err
-}
-
-// openVerbs is openAtPort with an interface result; the zero AddrPort stands for any address.
-func (a *app) openVerbs(at netip.AddrPort) (verbs.Device, error) {
-	dev, err := a.openAtPort(at)
-	if err != nil {
-		return nil, err
-	}
-	return dev, nil
 }
 
 const sdpCatLong = `Netcat over SDP: sends its input and writes the received data. The end of the input

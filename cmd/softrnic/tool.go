@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/softrnic/softrnic/internal/link"
-	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -73,7 +72,7 @@ func (t *tool) openNamed(ip netip.Addr) (verbs.Device, error) {
 }
 
 // checkName returns an opened device if it has the name of the flag.
-func (t *tool) checkName(dev *rnic.Device, err error) (verbs.Device, error) {
+func (t *tool) checkName(dev verbs.Device, err error) (verbs.Device, error) {
 	if err != nil {
 		return nil, err
 	}
