@@ -192,8 +192,11 @@ func (a *app) runProgram(c *cobra.Command, o *runFlags, args []string) error {
 // isOff reports whether the preloaded library leaves the program to the installed libraries.
 func isOff() bool { return strings.EqualFold(os.Getenv(dropin.EnvMode), "off") }
 
-// checkBindable returns an error if no socket can have an address that the user has given. A program
-// would find no device, and may exit with status 0.
+// rocePort is the UDP port of RoCE v2, which peers of unmodified programs send to: these learn a GID without a port.
+const rocePort = 4791
+
+// checkBindable returns an error if no socket can have an address that the user has given, or no peer can reach its
+// port. A program would find no device, and may exit with status 0.
 func (a *app) checkBindable() error {
 	from, text := flagOrEnv("--addr", a.addr, rnic.EnvAddr)
 	if text == "" || isOff() {
@@ -202,6 +205,11 @@ func (a *app) checkBindable() error {
 	entries, err := hostaddr.Parse(text)
 	if err != nil {
 		return usageErrorf("%s: %w", from, err)
+	}
+	for _, e := range entries {
+		if e.Ports && (rocePort < e.First || e.Last < rocePort) {
+			return usageErrorf("%s: %s: programs of libibverbs know no other UDP port than %d", from, hostaddr.Join(entries), rocePort)
+		}
 	}
 	for _, e := range entries {
 		var addrs []netip.Addr

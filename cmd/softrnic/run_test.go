@@ -24,6 +24,7 @@ func TestRunMistakes(t *testing.T) {
 		"env --libraries /none":             "1 drop-in libraries: /none/libsoftrnic-preload.so: no such file",
 		"run --addr 192.0.2.1 true":         "2 --addr: 192.0.2.1: no interface of this machine has that address",
 		"run --addr 192.0.2.0/24 true":      "2 --addr: no interface of this machine has an address in 192.0.2.0/24",
+		"run --addr 127.0.0.1:5000 true":    "2 --addr: 127.0.0.1:5000: programs of libibverbs know no other UDP port than 4791",
 		"env --addr 192.0.2.1":              "2 --addr: 192.0.2.1: no interface of this machine has that address",
 		"env true":                          `2 softrnic env takes no argument, got "true"`,
 	} {
