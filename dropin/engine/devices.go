@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -73,7 +75,7 @@ func go_open_devices() C.int {
 	for i := range count {
 		d, err := openDevice(i)
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "softrnic: softrnic%d: open device: %v\n", i, err)
+			fmt.Fprintf(os.Stderr, "softrnic: softrnic%d: %v\n", i, err)
 			break
 		}
 		devices = append(devices, d)
@@ -83,6 +85,9 @@ func go_open_devices() C.int {
 
 func openDevice(index int) (*device, error) {
 	o := rnic.Options{Name: "softrnic" + strconv.Itoa(index)}
+	if text := os.Getenv(rnic.EnvAddr); text != "" && index > 0 {
+		o.Addrs = rotateAddresses(text, index)
+	}
 	// Peers of programs in C learn a GID and no port, so a second process at a given address
 	// must share its port.
 	o.Share = os.Getenv(rnic.EnvAddr) != "" && os.Getenv(envShare) == ""
@@ -100,6 +105,14 @@ func openDevice(index int) (*device, error) {
 	d := &device{Device: adapter, contexts: make(map[*deviceContext]struct{}), interfaceIndex: interfaceOf(adapter)}
 	go d.deliverEvents()
 	return d, nil
+}
+
+// rotateAddresses returns the list of addresses with the one of a device's number first, so that each device has one of
+// its own.
+func rotateAddresses(list string, index int) string {
+	entries := strings.Split(list, ",")
+	first := index % len(entries)
+	return strings.Join(slices.Concat(entries[first:], entries[:first]), ",")
 }
 
 // interfaceOf returns the index of the interface that has the device's address, or 0.

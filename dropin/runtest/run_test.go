@@ -99,6 +99,8 @@ func TestDevices(t *testing.T) {
 	for _, want := range []string{"3 HCAs found", "softrnic2\n", "uverbs2\n"} {
 		require.Contains(t, out, want)
 	}
+	out = runProgram(t, nil, []string{"--devices", "3", "--addr", "127.0.113.21,127.0.113.22"}, "ibv_devinfo", "-v")
+	require.Regexp(t, `(?s)127\.0\.113\.21, .*127\.0\.113\.22, .*127\.0\.113\.21, `, out, "in turn, and shared")
 }
 
 // TestSanitizer checks that a program with gcc's AddressSanitizer, which wants to be the first library, and one with
