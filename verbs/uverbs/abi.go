@@ -1,5 +1,7 @@
 package uverbs
 
+//lint:file-ignore U1000 fields that this package does not use are part of the kernel's structures
+
 // Numbers of the commands (enum ib_uverbs_write_cmds of rdma/ib_user_verbs.h).
 const (
 	cmdGetContext    = 0
