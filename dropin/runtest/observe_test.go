@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,7 +57,9 @@ func TestWithoutRuntimeDir(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	environ := []string{"XDG_RUNTIME_DIR=" + none, "TMPDIR=" + none}
 	for _, debug := range []string{"SOFTRNIC_DEBUG=", "SOFTRNIC_DEBUG=auto", "SOFTRNIC_DEBUG=off"} {
-		require.Contains(t, runProgram(t, append(environ, debug), nil, "ibv_devices"), "softrnic0")
+		out := runProgram(t, append(environ, debug), nil, "ibv_devices")
+		require.Contains(t, out, "softrnic0")
+		require.Equal(t, debug == "SOFTRNIC_DEBUG=auto", strings.Contains(out, "debug endpoint"), "only if requested: %s", out)
 	}
 	require.Contains(t, runProgram(t, environ, nil, "ucx_info", "-d"), "softrnic0:1")
 	require.Contains(t, runProgram(t, environ, []string{"--addr", "127.0.113.20"}, "ibv_devices"), "softrnic0", "the broker needs none")

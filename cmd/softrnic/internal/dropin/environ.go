@@ -54,9 +54,6 @@ func (l Libraries) Changes(environ []string, path string, s Settings) []Change {
 	if s.Explain {
 		add(EnvExplain, "1")
 	}
-	if lookup(environ, rnic.EnvDebug) == "" {
-		add(rnic.EnvDebug, rnic.DebugAuto)
-	}
 	// UCX drops datagrams of IPv4 GIDs, since it expects 16 bytes of GID in their GRH.
 	if lookup(environ, "UCX_UD_VERBS_ETH_DGID_CHECK") == "" {
 		add("UCX_UD_VERBS_ETH_DGID_CHECK", "n")

@@ -24,7 +24,7 @@ func installRDMA(t *testing.T, names ...string) {
 func TestChanges(t *testing.T) {
 	installRDMA(t, dropin.RDMALibraries...)
 	l := newLibraries(t)
-	environ := []string{"LD_PRELOAD=/lib/librspreload.so:/old/libsoftrnic-preload.so libx.so", "SOFTRNIC_DEBUG=unix:/x", "HOME=/"}
+	environ := []string{"LD_PRELOAD=/lib/librspreload.so:/old/libsoftrnic-preload.so libx.so", "HOME=/"}
 	s := dropin.Settings{Addr: "192.0.2.1", Impair: "loss 1%", Devices: 2, Capture: "/tmp/x.pcapng", Explain: true}
 	want := []dropin.Change{
 		{Name: "LD_PRELOAD", Value: l.Preload() + ":/lib/librspreload.so:libx.so"},
@@ -38,11 +38,8 @@ func TestChanges(t *testing.T) {
 	require.Equal(t, want, l.Changes(environ, "", s))
 	after := l.Environ(environ, "", s)
 	require.Contains(t, after, "HOME=/")
-	require.Contains(t, after, "SOFTRNIC_DEBUG=unix:/x")
 	require.NotContains(t, after, environ[0])
 	require.Empty(t, l.Changes(after, "", s), "of a shell that has them")
-
-	require.Contains(t, l.Changes(nil, "", dropin.Settings{}), dropin.Change{Name: "SOFTRNIC_DEBUG", Value: "auto"})
 }
 
 // TestStandIns checks that only a library that is missing gets a stand-in.
