@@ -44,3 +44,36 @@ func TestBenchPeers(t *testing.T) {
 		require.Equal(t, []float64{8, 64 << 10}, sizes[series], "%s\n%s", series, out)
 	}
 }
+
+// TestBenchBesideRxe runs the experiment "beside-rxe" in the guest: the same binary on softrnic and on
+// rxe through package uverbs.
+func TestBenchBesideRxe(t *testing.T) {
+	g := lab.Need(t)
+	ctx, cancel := context.WithTimeout(t.Context(), runTime)
+	defer cancel()
+	program, err := os.ReadFile(lab.Binary(t, "bench"))
+	require.NoError(t, err)
+	require.NoError(t, g.WriteFile(ctx, "/lab/bench", program))
+	args := []string{"/lab/bench", "run", "beside-rxe", "--json", "--set", "qps=1,64", "--set", "rounds=3", "--set", "iters=50"}
+	if !isFull() {
+		args = append(args, "--quick", "--set", "rounds=1", "--set", "iters=20")
+	}
+	out, err := g.Output(ctx, args...)
+	require.NoError(t, err)
+	t.Log(out)
+	seen := map[string]bool{}
+	for line := range strings.Lines(out) {
+		var row struct {
+			Series string
+			Y      float64
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &row), line)
+		if row.Series != "" {
+			require.Positive(t, row.Y, line)
+			seen[row.Series] = true
+		}
+	}
+	for _, series := range []string{"rc-write", "rc-send", "kernel-rc-write", "kernel-rc-send"} {
+		require.True(t, seen[series], "%s\n%s", series, out)
+	}
+}

@@ -33,6 +33,11 @@ func TestExperiments(t *testing.T) {
 	for _, c := range []smallRun{
 		// The adapter, and the verbs operations on which all layers are built.
 		{
+			name:  "beside-rxe", // rxe's series are in the guest: TestBenchBesideRxe in interop
+			set:   bench.Settings{"latency": "8", "qps": "2", "iters": "20", "rounds": "1", "device": "none"},
+			units: map[string][]string{measure.Microseconds: {"rc-write", "rc-send"}},
+		},
+		{
 			name: "verbs-latency",
 			set:  bench.Settings{"sizes": "8,5000", "iters": "50", "rounds": "2"},
 			units: map[string][]string{measure.Microseconds: {

@@ -27,6 +27,10 @@ type Config struct {
 
 	NoSharedMemory bool // rnic.Options.NoSharedMemory: to measure the socket
 
+	// Device is the name of a device of the kernel to use instead of softrnic. The fields above
+	// except MTU do not apply to it.
+	Device string
+
 	Loose bool // the processes may run on all CPUs; else each is pinned to its own
 }
 

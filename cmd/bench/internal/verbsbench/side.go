@@ -12,6 +12,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/verbs/uverbs"
 )
 
 const (
@@ -55,7 +56,7 @@ type runner interface {
 type side struct {
 	*proc.Worker
 	path    verbs.MTU
-	dev     *rnic.Device
+	dev     verbs.Device
 	pd      verbs.PD
 	payload payload.Pattern
 	targets map[int]runner
@@ -77,14 +78,7 @@ func openSide(w *proc.Worker, c Config) (*side, error) {
 	if err := path.UnmarshalText(strconv.AppendInt(nil, int64(c.MTU), 10)); err != nil {
 		return nil, err
 	}
-	if c.Spin == 0 {
-		c.Spin = -1
-	}
-	dev, err := rnic.Open(rnic.Options{
-		AnyPort: true, // the sides exchange their ports
-		Spin:    c.Spin, RecvBuffer: c.RecvBuffer, Impair: c.Impair, NoSharedMemory: c.NoSharedMemory,
-		ICM: rnic.ICM{Entries: c.ICMEntries, MissPenalty: c.ICMMissPenalty},
-	})
+	dev, err := openDevice(c)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +88,21 @@ func openSide(w *proc.Worker, c Config) (*side, error) {
 		return nil, err
 	}
 	return &side{Worker: w, path: path, dev: dev, pd: pd, targets: map[int]runner{}}, nil
+}
+
+// openDevice opens the device that c selects.
+func openDevice(c Config) (verbs.Device, error) {
+	if c.Device != "" {
+		return uverbs.Open(uverbs.Options{Name: c.Device})
+	}
+	if c.Spin == 0 {
+		c.Spin = -1
+	}
+	return rnic.Open(rnic.Options{
+		AnyPort: true, // the sides exchange their ports
+		Spin:    c.Spin, RecvBuffer: c.RecvBuffer, Impair: c.Impair, NoSharedMemory: c.NoSharedMemory,
+		ICM: rnic.ICM{Entries: c.ICMEntries, MissPenalty: c.ICMMissPenalty},
+	})
 }
 
 func (e *side) serveRequest(ctx context.Context, r request) (reply, error) {
