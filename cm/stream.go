@@ -37,6 +37,9 @@ func newStreamManager(dev verbs.Device, o Options, streams adapter.Streams) (*Ma
 	if err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
 	}
+	if err := streams.AddManager(); err != nil {
+		return nil, &Error{Op: "open manager", Err: err}
+	}
 	m := &Manager{
 		dev: dev, options: o, port: port, limits: dev.QueryDevice(), streams: streams, openedAt: vtime.Now(), done: make(chan struct{}),
 		addr: netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort), machine: protocol.New(protocol.Config{Rand: o.Rand}),
@@ -59,13 +62,18 @@ func (m *Manager) closeStreams() error {
 		_ = l.close()
 	}
 	m.closeHandlers()
+	m.streams.RemoveManager()
 	return nil
 }
 
 // listenStream starts a listener on a TCP port.
 func (m *Manager) listenStream(port uint16, o *ListenOptions) (*listener, error) {
 	l := &listener{m: m, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	inner, err := m.streams.Listen(port, func(r adapter.StreamRequest) { l.enqueueStream(r, o.Backlog) })
+	inner, err := m.streams.Listen(port, func(r adapter.StreamRequest) { l.enqueueStream(r, o.Backlog) }, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		l.markClosed() // the device may have been closed
+	})
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			err = fmt.Errorf("%w: %w", ErrInUse, err)

@@ -18,7 +18,7 @@ import (
 //
 //	Drain            streamsend.go: requests and responses become FPDUs in the streamOutput
 //	StreamOutput     the bytes, which refer to the application's memory
-//	StreamWritten    completes requests whose last byte is in the stream
+//	CompleteWritten  completes requests whose last byte is in the stream, as StreamWritten has recorded
 //	StreamBuffers    streamreceive.go: memory for the next bytes, in registered memory if it can be
 //	StreamReceived   handles FPDUs
 //	StreamEnded      TCP is at its end, or has failed
@@ -37,6 +37,8 @@ type streamState struct {
 	// A SEND between two ends with the extensions waits for a receive. Nothing is read meanwhile.
 	stalled bool
 	retryAt reliability.Time // with a shared receive queue: time to look there again
+
+	hasWritten bool // requests are in the TCP stream and not complete
 
 	connectBy reliability.Time // requests fail unless there is a connection by then; 0 without requests
 

@@ -210,9 +210,9 @@ func (c *Core) StreamFault(now reliability.Time, sending bool) {
 	}
 }
 
-// StreamWritten records that n bytes of StreamOutput are in the TCP stream. When all of them are, it
-// completes the requests.
-func (c *Core) StreamWritten(now reliability.Time, n int) {
+// StreamWritten records that n bytes of StreamOutput are in the TCP stream. When all of them are, the
+// requests are ready for CompleteWritten.
+func (c *Core) StreamWritten(n int) {
 	s := c.stream
 	o := s.out
 	if o == nil {
@@ -226,9 +226,20 @@ func (c *Core) StreamWritten(now reliability.Time, n int) {
 		return
 	}
 	for i := c.sq.head; i != c.cur; i++ {
-		if w := c.sq.wqeAt(i); w.started && !w.expectsResponse() {
-			w.done = true
+		if w := c.sq.wqeAt(i); w.started && !w.done && !w.expectsResponse() {
+			w.done, s.hasWritten = true, true
 		}
 	}
-	c.completeReady(now)
+}
+
+// HasWritten reports whether requests are ready for CompleteWritten.
+func (c *Core) HasWritten() bool { return c.stream.hasWritten }
+
+// CompleteWritten completes the requests that are in the TCP stream. The adapter calls it while it
+// polls, and not while a program posts, so that completions are raised where programs expect them.
+func (c *Core) CompleteWritten(now reliability.Time) {
+	c.stream.hasWritten = false
+	if c.state != sErr && c.state != sReset {
+		c.completeReady(now)
+	}
 }

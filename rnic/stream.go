@@ -23,6 +23,8 @@ type shardStreams struct {
 	count atomic.Int32 // len(list)
 	ready []uint32     // of the token holder
 	vec   [][]byte
+
+	polling bool // in pollStreams: requests complete
 }
 
 const (
@@ -55,6 +57,7 @@ func (s *shard) pollStreams() int {
 	}
 	now := s.dev.now()
 	fpdus := 0
+	st.polling = true
 	if few {
 		for i := len(st.list) - 1; i >= 0; i-- { // a queue pair may leave the list
 			fpdus += s.serveStream(st.list[i], now)
@@ -74,6 +77,7 @@ func (s *shard) pollStreams() int {
 		s.runTimers(now, true)
 	}
 	s.drainActive(now)
+	st.polling = false
 	s.unlock()
 	return fpdus
 }
@@ -81,7 +85,7 @@ func (s *shard) pollStreams() int {
 // serveStream reads and writes a connection, and returns the number of FPDUs that were complete.
 func (s *shard) serveStream(q *queuePair, now reliability.Time) int {
 	fpdus := s.readStream(q, now)
-	if fpdus > 0 || q.stream != nil && (q.stream.WatchesWritable() || q.core.StreamEnding()) {
+	if fpdus > 0 || q.stream != nil && (q.stream.WatchesWritable() || q.core.StreamEnding() || q.core.StreamStalled()) {
 		s.markActive(q)
 	}
 	return fpdus
@@ -141,7 +145,7 @@ func (s *shard) drainStream(q *queuePair, now reliability.Time) {
 		}
 		st.vec = q.core.StreamOutput(now, st.vec[:0])
 		if len(st.vec) == 0 {
-			q.core.StreamWritten(now, 0)
+			q.core.StreamWritten(0)
 			break
 		}
 		want := 0
@@ -157,11 +161,21 @@ func (s *shard) drainStream(q *queuePair, now reliability.Time) {
 			q.core.StreamEnded(now, err)
 			blocked = true
 		default:
-			q.core.StreamWritten(now, n)
+			q.core.StreamWritten(n)
 			blocked = n < want
+			if st.polling && q.core.HasWritten() {
+				q.core.CompleteWritten(now)
+			}
 		}
 	}
 	clear(st.vec[:cap(st.vec)])
+	switch {
+	case !q.core.HasWritten():
+	case st.polling:
+		q.core.CompleteWritten(now)
+	default:
+		s.deferDrain(q, now)
+	}
 	if q.stream != nil {
 		if q.core.StreamEnding() {
 			s.detachStream(q)

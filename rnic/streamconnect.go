@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/softrnic/softrnic/iwarp"
@@ -55,6 +56,8 @@ type streamConnector struct {
 	ctx   context.Context // ends with the device
 	stop  context.CancelFunc
 	group sync.WaitGroup
+
+	managed atomic.Bool // there is a connection manager
 
 	mu      sync.Mutex
 	waiting map[uint32][]*waitingRequest // requests by the number of the queue pair they are for

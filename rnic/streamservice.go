@@ -50,8 +50,19 @@ func (l *streamListener) Close() (err error) {
 	return err
 }
 
+// AddManager implements adapter.Streams.
+func (c *streamConnector) AddManager() error {
+	if !c.managed.CompareAndSwap(false, true) {
+		return &verbs.OpError{Op: "open connection manager", Object: c.dev.name, Err: verbs.ErrBusy, Detail: "the device has one already"}
+	}
+	return nil
+}
+
+// RemoveManager implements adapter.Streams.
+func (c *streamConnector) RemoveManager() { c.managed.Store(false) }
+
 // Listen implements adapter.Streams.
-func (c *streamConnector) Listen(port uint16, serve func(adapter.StreamRequest)) (adapter.StreamListener, error) {
+func (c *streamConnector) Listen(port uint16, serve func(adapter.StreamRequest), ended func()) (adapter.StreamListener, error) {
 	var lc net.ListenConfig
 	inner, err := lc.Listen(c.ctx, "tcp", netip.AddrPortFrom(c.dev.addr.Addr(), port).String())
 	if err != nil {
@@ -61,6 +72,7 @@ func (c *streamConnector) Listen(port uint16, serve func(adapter.StreamRequest))
 	started := c.spawnTask(func() {
 		stop := context.AfterFunc(c.ctx, func() { l.Close() })
 		defer stop()
+		defer ended()
 		c.acceptConns(inner.(*net.TCPListener).AcceptTCP, func(conn *net.TCPConn) { c.readRequest(conn, serve) })
 	})
 	if !started {

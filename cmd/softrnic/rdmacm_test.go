@@ -16,6 +16,8 @@ func TestRDMACMTools(t *testing.T) {
 	quiet(t)
 	for _, c := range []struct{ server, client, serverOut, clientOut string }{
 		{"rping -s -a 127.93.1.1 -v -V", "rping -c -a 127.93.1.1 -v -V -C 2 -I 127.93.1.2", "server ping data: rdma-ping-1: BCD", "ping data: rdma-ping-1: BCD"},
+		{"rping -s -a 127.93.1.5 -v --wire iwarp", "rping -c -a 127.93.1.5 -v -C 2 -I 127.93.1.6 --wire iwarp", "server ping data: rdma-ping-1: BCD", "ping data: rdma-ping-1: BCD"},
+		{"ucmatose -b 127.93.1.7 -c 2 --wire iwarp", "ucmatose -s 127.93.1.7 -c 2 -t 8 --wire iwarp", "disconnected\ntest complete\nreturn status 0\n", "sending replies\n"},
 		{"ucmatose --addr 127.93.1.3 -c 2 -P ib -p 7000", "ucmatose -s 127.93.1.3 -c 2 -P ib -p 7000 -t 8 -f ip", "disconnected\ntest complete\nreturn status 0\n", "sending replies\n"},
 		{"udaddy -b 127.93.1.4 -c 2 -S 500 -p 0x0111", "udaddy -s 127.93.1.4 -c 2 -S 500 -P UDP", "test complete\nreturn status 0\n", "data transfers complete\ntest complete\nreturn status 0\n"},
 	} {

@@ -229,6 +229,7 @@ func TestToolProcesses(t *testing.T) {
 		{"perf write_lat", "-n 20 -s 8", `\n 8       20  `}, // a whole word: shorter writes are plain copies, which -race reports
 		{"perf read_bw", "-n 20 --report_gbits -s 1000", `\n 1000       20  `},
 		{"perf read_lat", "-n 20", "RDMA_Read Latency Test"},
+		{"perf write_bw", "-n 20 --wire iwarp", `\n 65536      20  `},
 		{"perf atomic_bw", "-n 20 -A CMP_AND_SWAP", `\n 8          20  `},
 		{"perf atomic_lat", "-n 20", "Atomic FETCH_AND_ADD Latency Test"},
 	} {

@@ -23,9 +23,15 @@ func StreamsOf(dev any) Streams {
 
 // Streams set up TCP connections for queue pairs.
 type Streams interface {
+	// AddManager records that the device has a connection manager, and returns verbs.ErrBusy if it has
+	// one already. RemoveManager undoes it.
+	AddManager() error
+	RemoveManager()
+
 	// Listen listens on a TCP port of the device's address, 0 for a free one, and calls serve with
-	// each request, in a goroutine of its own, until the listener is closed.
-	Listen(port uint16, serve func(StreamRequest)) (StreamListener, error)
+	// each request, in a goroutine of its own, until the listener or the device is closed. Then it
+	// calls ended.
+	Listen(port uint16, serve func(StreamRequest), ended func()) (StreamListener, error)
 
 	// Dial sets up a connection to a TCP port. The error of a peer that rejects it is a
 	// *StreamRejection.

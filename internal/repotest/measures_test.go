@@ -29,7 +29,7 @@ var limits = map[string]float64{
 	"lines of documents over 140 characters":            0,
 	"cells of tables over 90 characters":                0,
 	"public packages":                                   21,
-	"exported names":                                    1243,
+	"exported names":                                    1248,
 	"exported constants and variables":                  692,
 	"packages without a runnable example":               8,
 }
