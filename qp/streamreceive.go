@@ -531,7 +531,7 @@ func (c *Core) receiveAtomicResponse(now reliability.Time, head, payload []byte)
 	var b [8]byte
 	putHost(b[:], value)
 	if m := c.scatter(c.sq.sglAt(i), 0, b[:]); !m.ok() {
-		c.sendTerminate(now, iwarp.RDMAPCatastrophic, nil, 0, nil, verbs.WCLocProtErr, recvFailure(m))
+		c.failSink(now, w, m)
 		return
 	}
 	c.finishResponse(now, w)

@@ -16,6 +16,13 @@ func (c *Core) sendTerminate(now reliability.Time, code iwarp.Code, head []byte,
 	if s.ending {
 		return
 	}
+	c.putTerminate(now, code, head, segment, request)
+	c.failReceive(now, status, f)
+}
+
+// putTerminate replaces the output by a Terminate, if it is at the end of an FPDU. The connection ends.
+func (c *Core) putTerminate(now reliability.Time, code iwarp.Code, head []byte, segment int, request []byte) {
+	s := c.stream
 	s.ending = true
 	if s.out == nil || s.out.written == 0 {
 		s.dropOutput()
@@ -26,7 +33,16 @@ func (c *Core) sendTerminate(now reliability.Time, code iwarp.Code, head []byte,
 		s.out.terminate = true
 		c.recordSegment(now, true, h.Opcode, h.MSN)
 	}
-	c.failReceive(now, status, f)
+}
+
+// failSink ends the connection because the memory of w, a READ or atomic, cannot be accessed.
+func (c *Core) failSink(now reliability.Time, w *sendWQE, m memFault) {
+	c.putTerminate(now, iwarp.RDMAPCatastrophic, nil, 0, nil)
+	if c.CompleteWritten(now); c.sq.head != c.sq.tail && c.sq.wqeAt(c.sq.head) == w {
+		c.failLocal(now, w, m)
+		return
+	}
+	c.failReceive(now, verbs.WCLocProtErr, recvFailure(m))
 }
 
 // rejectSegment ends the connection because of an invalid segment.
@@ -61,7 +77,8 @@ func (c *Core) failPlacement(now reliability.Time, h *iwarp.Header, head []byte,
 	case iwarp.OpWrite:
 		c.rejectAccess(now, taggedCode(m.fault), head, 0, nil, m.sge.LKey, m.sge.Addr, m.sge.Length, m.fault)
 	case iwarp.OpReadResponse:
-		c.sendTerminate(now, iwarp.RDMAPCatastrophic, nil, 0, nil, verbs.WCLocProtErr, recvFailure(m))
+		_, w := c.oldestResponse(verbs.WRRDMARead)
+		c.failSink(now, w, m)
 	default:
 		c.sendTerminate(now, iwarp.RDMAPCatastrophic, nil, 0, nil, verbs.WCLocProtErr, recvFailure(m))
 	}

@@ -129,9 +129,6 @@ func (s *shard) readStream(q *queuePair, now reliability.Time) (fpdus int) {
 
 // drainStream sends the output of q, arms its timer, and closes its connection if that has ended.
 func (s *shard) drainStream(q *queuePair, now reliability.Time) {
-	if q.overran {
-		q.failOverrun(now)
-	}
 	st := &s.streams
 	blocked := false
 	for writes := 0; !blocked; writes++ {
@@ -175,6 +172,9 @@ func (s *shard) drainStream(q *queuePair, now reliability.Time) {
 		q.core.CompleteWritten(now)
 	default:
 		s.deferDrain(q, now)
+	}
+	if q.overran {
+		q.failOverrun(now)
 	}
 	if q.stream != nil {
 		if q.core.StreamEnding() {
