@@ -130,6 +130,9 @@ func (s *shard) readStream(q *queuePair, now reliability.Time) (fpdus int) {
 // drainStream sends the output of q, arms its timer, and closes its connection if that has ended.
 func (s *shard) drainStream(q *queuePair, now reliability.Time) {
 	st := &s.streams
+	if st.polling { // first, because a request may wait until earlier ones are complete
+		q.core.CompleteWritten(now)
+	}
 	blocked := false
 	for writes := 0; !blocked; writes++ {
 		if writes == maxStreamWrites {
@@ -166,11 +169,7 @@ func (s *shard) drainStream(q *queuePair, now reliability.Time) {
 		}
 	}
 	clear(st.vec[:cap(st.vec)])
-	switch {
-	case !q.core.HasWritten():
-	case st.polling:
-		q.core.CompleteWritten(now)
-	default:
+	if q.core.HasWritten() {
 		s.deferDrain(q, now)
 	}
 	if q.overran {

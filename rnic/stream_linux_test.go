@@ -67,3 +67,24 @@ func TestStreamWaitsForReceive(t *testing.T) {
 		require.Equal(t, []byte{1, 2, 3}, b.mr.Bytes()[100:103])
 	}
 }
+
+// TestStreamRequestsBehindOthers checks that requests which wait until earlier ones are complete are
+// executed: an invalidation, and one that fails because of its memory.
+func TestStreamRequestsBehindOthers(t *testing.T) {
+	a, b := pair(t, Options{Wire: IWARP})
+	w, err := a.pd.AllocMW()
+	require.NoError(t, err)
+	defer w.Close()
+	write := verbs.SendWR{Flags: verbs.SendSignaled, Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}
+	key := verbs.IncRKey(w.RKey())
+	bind := verbs.SendWR{Flags: verbs.SendSignaled, Opcode: verbs.WRBindMW,
+		Bind: verbs.BindMW{MW: w, RKey: key, MR: a.mr, Addr: a.mr.Addr(), Length: 8, Access: verbs.AccessRemoteRead}}
+	bad := write
+	bad.SGList = []verbs.SGE{{Addr: a.mr.Addr(), Length: 8, LKey: a.mr.LKey() ^ 1}}
+	_, err = a.qp.PostSend([]verbs.SendWR{bind, write, {Flags: verbs.SendSignaled, Opcode: verbs.WRLocalInv, InvKey: key}, write, bad})
+	require.NoError(t, err)
+	for _, op := range []verbs.WCOpcode{verbs.WCBindMW, verbs.WCRDMAWrite, verbs.WCLocalInv, verbs.WCRDMAWrite} {
+		require.Equal(t, op, a.poll1(t).Opcode)
+	}
+	require.Equal(t, verbs.WCLocProtErr, a.next(t).Status)
+}

@@ -12,10 +12,10 @@ var wireExceptions = []struct{ reason, tests string }{
 	{"packets, acknowledgements, numbers and rates", "TestAcknowledgeFirst|TestAckInterval|Cork|Burst|TestForgedPackets|TestMalformedPackets|" +
 		"TestCloseSendsPendingAck|TestLongPostYieldsToOthers|ICRC|Congestion|Selective|PathMTU|Refus|ICM"},
 	{"faults that are injected, and captures", "TestCountersAgreeWithCapture|TestLinkChangesDuringWait|TestNothingLeaks|Capture|Impair"},
-	{"queue pairs of other types, shards and shared addresses", "TestCloseInAnyOrder|TestNoAllocation|TestJoinWhileDestroyed|TestEverythingAtOnce|" +
-		"Multicast|UD|UC|Datagram|PeerAH|Share|Shard|TestMemoryFaults|TestWriteProtectedMemory"},
+	{"queue pairs of other types, requests that iWARP lacks, shards and shared addresses", "TestCloseInAnyOrder|TestNoAllocation|TestJoinWhileDestroyed|TestEverythingAtOnce|" +
+		"Multicast|UD|UC|TestFlush|TestAtomicWrite|TestFaultOfLentPayload|TestAddressVector|Datagram|PeerAH|Share|Shard|TestMemoryFaults|TestWriteProtectedMemory"},
 	{"a WRITE completes when it is in the TCP stream, and a failed queue pair takes its peer with it", "TestEventQPReqErr|TestEventSQDrained|" +
-		"TestNoAccessAfterEnd|TestEventCQErr$"},
+		"TestNoAccessAfterEnd|TestEventCQErr$|TestMWBindPermissions"},
 }
 
 // skipWireExceptions skips the tests that do not apply to the protocol of the environment.
