@@ -157,7 +157,7 @@ func TestKilledPeer(t *testing.T) {
 		t.Run(victim, func(t *testing.T) {
 			port, dir := programtest.FreePort(t), t.TempDir()
 			environ := []string{"TMPDIR=" + dir}
-			args := []string{"ib_write_bw", "-d", "softrnic0", "-x", "0", "-F", "-p", port, "-D", "60", "-s", "4096"}
+			args := []string{"ib_write_bw", "-d", "softrnic0", "-x", "0", "-F", "-p", port, "-D", "3600", "-s", "4096"}
 			server, serverEnd := command{args: args, environ: environ}.start(t)
 			programtest.WaitListening(t, port)
 			client, clientEnd := command{args: append(args, "127.0.0.1"), environ: environ}.start(t)
@@ -167,11 +167,9 @@ func TestKilledPeer(t *testing.T) {
 				killed, ends = client, []func() result{clientEnd, serverEnd}
 			}
 			require.NoError(t, killed.Process.Kill())
-			start := time.Now()
 			require.Equal(t, -1, ends[0]().code)
 			survivor := ends[1]()
-			require.Positive(t, survivor.code, survivor)
-			require.Less(t, time.Since(start), 30*time.Second)
+			require.Positive(t, survivor.code, survivor) // negative if it had to be ended after limit
 			require.NotContains(t, survivor.stderr, "goroutine", survivor)
 			if victim == "server" {
 				require.Contains(t, survivor.stderr+survivor.stdout, "status", "an error completion: %v", survivor)
