@@ -87,19 +87,20 @@ func (c *Core) onReadArrived(now reliability.Time, inFlight, n int) {
 	c.readWindow.SetSize(c.reading.Window())
 }
 
-// onDataLost shrinks the window because a packet was lost, and the window of reads if its response
-// may have been.
-func (c *Core) onDataLost(now reliability.Time, reads bool) {
+// onDataLost shrinks the window because a packet was lost.
+func (c *Core) onDataLost(now reliability.Time) {
 	if c.sending == nil {
 		c.window.OnLoss(now, c.rtt.Smoothed())
 	} else {
 		c.recordReduction(now, c.sending.OnLoss(now), lossSeen)
 	}
-	switch {
-	case !reads:
-	case c.reading == nil:
+}
+
+// onReadLost shrinks the window of reads because a response was lost.
+func (c *Core) onReadLost(now reliability.Time) {
+	if c.reading == nil {
 		c.readWindow.OnLoss(now, c.rtt.Smoothed())
-	default:
+	} else {
 		c.reading.OnLoss(now)
 		c.readWindow.SetSize(c.reading.Window())
 	}
@@ -156,8 +157,8 @@ func (c *Core) recordReduction(now reliability.Time, reduced bool, cause reducti
 // stopTiming discards the timed packet, which is being retransmitted, unless as a probe with
 // congestion control: a round trip that has grown beyond the timeout of probes, because a queue has,
 // would never be measured. If the packet was lost, the sample is too long by that timeout.
-func (c *Core) stopTiming() {
-	if !c.probing || c.sending == nil {
+func (c *Core) stopTiming(probe bool) {
+	if !probe || c.sending == nil {
 		c.rtt.StopTiming()
 	}
 }

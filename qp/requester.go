@@ -113,7 +113,7 @@ func (c *Core) advancePast(now reliability.Time, w *sendWQE, op wire.Opcode, psn
 	switch {
 	case psn.Less(c.top):
 		c.counters.Retransmitted++
-		c.stopTiming()
+		c.stopTiming(c.probing)
 	case ackReq:
 		c.rtt.OnSent(now, psn)
 		c.lastAckReq, c.ackReqInFlight = psn, true
@@ -129,7 +129,7 @@ func (c *Core) advancePast(now reliability.Time, w *sendWQE, op wire.Opcode, psn
 
 // goBack makes the oldest unacknowledged packet the next to send (go-back-N).
 func (c *Core) goBack() {
-	c.stopTiming()
+	c.stopTiming(c.probing)
 	c.sinceAckReq = 0
 	c.rewindTo(c.una)
 }

@@ -69,6 +69,9 @@ func (c *Core) resendProbe(now reliability.Time, out Out) outcome {
 	if w.expectsResponse() && !hasEmptyResponse(w.op) && c.una.Less(c.sel.executed) {
 		return c.resendRead(now, out, w, c.una, 1, true)
 	}
+	if !w.expectsResponse() && !c.mayPace(now) {
+		return blocked
+	}
 	return c.resendRequest(now, out, i, w, c.una, true)
 }
 
@@ -95,7 +98,7 @@ func (c *Core) resendRequest(now reliability.Time, out Out, i uint32, w *sendWQE
 			c.putReadCopy(now, out, w, p, off, min(uint32(psns)*c.mtu, w.length-off))
 		}
 		s.activeRequests(c.una).OnResent(now, p, probe)
-		c.onResent(now, op, p)
+		c.onResent(now, op, p, probe)
 		return sent
 	}
 	cur, next := c.cur, c.next
@@ -117,7 +120,7 @@ func (c *Core) resendRequest(now reliability.Time, out Out, i uint32, w *sendWQE
 	}
 	s.activeRequests(c.una).OnResent(now, p, probe)
 	c.onDataSent(now, int(min(c.mtu, w.length-off)))
-	c.onResent(now, info.Opcode, p)
+	c.onResent(now, info.Opcode, p, probe)
 	return sent
 }
 
@@ -138,7 +141,7 @@ func (c *Core) resendEmptyRead(now reliability.Time, out Out, i uint32, w *sendW
 	} else {
 		c.sel.activeRequests(c.una).OnResent(now, p, probe)
 	}
-	c.onResent(now, info.Opcode, p)
+	c.onResent(now, info.Opcode, p, probe)
 	return sent
 }
 
@@ -151,7 +154,7 @@ func (c *Core) resendRead(now reliability.Time, out Out, w *sendWQE, p wire.PSN,
 	for k := range psns {
 		c.sel.activeResponses(c.una).OnResent(now, p.Add(k), probe)
 	}
-	c.onResent(now, op, p)
+	c.onResent(now, op, p, probe)
 	return sent
 }
 
@@ -181,12 +184,12 @@ func (c *Core) putReadCopy(now reliability.Time, out Out, w *sendWQE, psn wire.P
 func isCopy(p *wire.Packet) bool { return p.BTH.SE && p.Info.Operation == wire.OpReadRequest }
 
 // onResent records a retransmission.
-func (c *Core) onResent(now reliability.Time, op wire.Opcode, p wire.PSN) {
+func (c *Core) onResent(now reliability.Time, op wire.Opcode, p wire.PSN, probe bool) {
 	c.recorder.addPacket(now, true, op, p, 0)
 	c.counters.SentPkts++
 	c.counters.Retransmitted++
 	c.sel.resent = true
-	c.rtt.StopTiming()
+	c.stopTiming(probe)
 	if !c.ackReqInFlight || c.lastAckReq.Less(p) {
 		c.lastAckReq, c.ackReqInFlight = p, true
 	}

@@ -54,7 +54,7 @@ func (c *Core) handleAck(now reliability.Time, p *wire.Packet) wire.Drop {
 			c.onSequenceError(now)
 		case c.tailLost(psn):
 			c.counters.CompleterRetryErr++
-			c.onDataLost(now, false)
+			c.onDataLost(now)
 			c.goBack()
 		}
 		return wire.DropNone
@@ -199,7 +199,8 @@ func (c *Core) onSequenceError(now reliability.Time) {
 		c.exhaustRetries(now)
 	case reliability.GoBack:
 		c.counters.CompleterRetryErr++
-		c.onDataLost(now, true)
+		c.onDataLost(now)
+		c.onReadLost(now)
 		c.cautious = cautiousMessages
 		c.goBack()
 	}

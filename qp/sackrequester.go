@@ -185,7 +185,10 @@ func (c *Core) afterArrivals(now reliability.Time) {
 		s.bandwidth.OnArrived(now, n, c.rtt.Smoothed())
 		s.losses.arrived += n
 		if s.requests.Active() && !c.retry.InRNRWait() {
-			c.rtt.Sample(s.requests.NewestRTT())
+			// A delay that is too short would make congestion control grow a queue.
+			if rtt, resent := s.requests.NewestRTT(); !resent || c.sending == nil {
+				c.rtt.Sample(rtt)
+			}
 			c.retry.OnProgress(now, c.una != c.top, true, &c.rtt)
 		}
 	}
@@ -197,7 +200,7 @@ func (c *Core) detectLosses(now reliability.Time) {
 	s := c.sel
 	if s.requests.Active() {
 		for _, p := range s.requests.Detect(now, c.top) {
-			c.onRequestLost(p)
+			c.onRequestLost(now, p)
 		}
 	}
 	if s.responses.Active() {
@@ -207,16 +210,20 @@ func (c *Core) detectLosses(now reliability.Time) {
 				continue
 			}
 			c.onLoss()
+			if c.reading != nil {
+				c.onReadLost(now)
+			}
 		}
 	}
-	if s.losses.exceeded(now, c.rtt.Smoothed(), 64*int(c.mtu)) {
-		c.onDataLost(now, false)
+	if c.sending == nil && s.losses.exceeded(now, c.rtt.Smoothed(), 64*int(c.mtu)) {
+		c.onDataLost(now)
 		s.bandwidth.OnCongestion()
 	}
 }
 
-// onRequestLost records that the request packet p is lost, unless there is none.
-func (c *Core) onRequestLost(p wire.PSN) {
+// onRequestLost records that the request packet p is lost, unless there is none. Congestion control
+// has rules of its own for random losses, and flows that fill a buffer shrink only on loss.
+func (c *Core) onRequestLost(now reliability.Time, p wire.PSN) {
 	s := c.sel
 	_, w := c.requestAt(p)
 	if w == nil || p.Less(s.executed) || !c.isRequestPacket(w, p) {
@@ -227,6 +234,9 @@ func (c *Core) onRequestLost(p wire.PSN) {
 		n := c.packetBytes(w, p)
 		s.lostBytes += n
 		s.losses.lost += n
+		if c.sending != nil {
+			c.onDataLost(now)
+		}
 	}
 	c.onLoss()
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/congestion"
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -108,6 +110,48 @@ func TestForgedSelectiveAck(t *testing.T) {
 	}
 	require.Equal(t, []string{"1 RDMA_WRITE len=1024"}, p.a.takeCompletions())
 	require.Equal(t, p.a.buf[:1024], p.b.buf[:1024])
+}
+
+// A lossCounter is a Controller with a large window that counts losses.
+type lossCounter struct {
+	congestion.Controller
+	losses int
+}
+
+// Window implements congestion.Controller.
+func (l *lossCounter) Window() int { return 1 << 20 }
+
+// OnLoss implements congestion.Controller.
+func (l *lossCounter) OnLoss(reliability.Time) bool {
+	l.losses++
+	return false
+}
+
+// TestLossesReachTheControllers checks that congestion control learns of each lost packet, not only
+// of many: a flow that fills the buffer of a path would otherwise grow until it starves others.
+func TestLossesReachTheControllers(t *testing.T) {
+	p := connect(t, withAttr(selectively), withConfig(func(c *Config) { c.Congestion = congestion.Auto }))
+	sending, reading := &lossCounter{Controller: p.a.sending}, &lossCounter{Controller: p.a.reading}
+	p.a.sending, p.a.reading = sending, reading
+	p.a.window.SetSize(1 << 20)
+	p.a.readWindow.SetSize(1 << 20)
+	p.a.post(p.now, p.write(1, 0, 0, 256), p.write(2, 0, 0, 256), p.write(3, 0, 0, 256), p.write(4, 0, 0, 256), p.write(5, 0, 0, 256))
+	pkts := p.drain(p.a)
+	require.Len(t, pkts, 5)
+	p.deliver(p.b, append(pkts[:1:1], pkts[2:]...)...)
+	p.deliver(p.a, p.drain(p.b)...)
+	require.Equal(t, 1, sending.losses)
+	p.exchange()
+	require.Len(t, p.a.takeCompletions(), 5)
+
+	p.a.post(p.now, p.read(6, 0, 0, 2048))
+	p.deliver(p.b, p.drain(p.a)...)
+	pkts = p.drain(p.b)
+	require.Len(t, pkts, 8)
+	p.deliver(p.a, append(pkts[:1:1], pkts[2:]...)...)
+	require.Equal(t, 1, reading.losses)
+	p.exchange()
+	require.Len(t, p.a.takeCompletions(), 1)
 }
 
 // TestSelectiveAckOfStranger checks that a queue pair without selective retransmission ignores a

@@ -41,6 +41,7 @@ type arrival struct {
 	psn    wire.PSN
 	at     Time  // when it was sent; 0: none
 	rtt    int64 // its round trip
+	resent bool  // it is a retransmission, so that rtt may be that of another transmission
 }
 
 // isAfter reports whether a was sent after a transmission of p.
@@ -144,15 +145,16 @@ func (b *Scoreboard) OnArrived(now Time, p wire.PSN) bool {
 		b.prior, b.latest = b.newest, now
 	}
 	at, serial := b.log.sentAt(p)
+	resent := false
 	switch e, ok := b.popResend(p); {
 	case ok && int64(now-e.at) >= b.order.shortest:
 		if b.overtake && !e.probe {
 			if !b.ahead.isAfter(e.serial, p) {
-				b.ahead = arrival{e.serial, p, e.at, int64(now - e.at)}
+				b.ahead = arrival{e.serial, p, e.at, int64(now - e.at), true}
 			}
 			return true
 		}
-		at, serial = e.at, e.serial
+		at, serial, resent = e.at, e.serial, true
 	case at == 0:
 		return true
 	default: // the first transmission has arrived, perhaps after all
@@ -162,7 +164,7 @@ func (b *Scoreboard) OnArrived(now Time, p wire.PSN) bool {
 		}
 	}
 	if !b.newest.isAfter(serial, p) {
-		b.newest = arrival{serial, p, at, int64(now - at)}
+		b.newest = arrival{serial, p, at, int64(now - at), resent}
 	}
 	return true
 }
@@ -182,8 +184,9 @@ func (b *Scoreboard) popResend(p wire.PSN) (resend, bool) {
 }
 
 // NewestRTT returns the round trip of the last packet sent that has arrived, in
-// nanoseconds, or 0.
-func (b *Scoreboard) NewestRTT() int64 { return b.newest.rtt }
+// nanoseconds, or 0, and whether that was a retransmission: then it is too short
+// if the first transmission has arrived instead.
+func (b *Scoreboard) NewestRTT() (rtt int64, resent bool) { return b.newest.rtt, b.newest.resent }
 
 // Detect returns the packets before top that are lost now and were not before.
 // The result is valid until the next call.
