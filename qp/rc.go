@@ -276,7 +276,7 @@ func (t rc) advance(now reliability.Time) {
 		case t.sel == nil:
 			t.goBack()
 		case !rnr:
-			t.loseAll()
+			t.loseAll(now)
 		}
 	case reliability.GiveUp:
 		t.exhaustRetries(now)

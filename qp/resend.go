@@ -152,7 +152,7 @@ func (c *Core) resendRead(now reliability.Time, out Out, w *sendWQE, p wire.PSN,
 		return full
 	}
 	for k := range psns {
-		c.sel.activeResponses(c.una).OnResent(now, p.Add(k), probe)
+		c.sel.activeResponses(now, c.una).OnResent(now, p.Add(k), probe)
 	}
 	c.onResent(now, op, p, probe)
 	return sent

@@ -149,7 +149,9 @@ func (c *Core) onProgress(now reliability.Time) {
 		c.rtt.OnAck(now)
 		if c.sel != nil {
 			c.sel.order.Sample(now, c.rtt.Latest())
-			c.sel.responseOrder.Sample(now, c.rtt.Latest())
+			if c.sel.reads != nil {
+				c.sel.reads.order.Sample(now, c.rtt.Latest())
+			}
 		}
 	}
 	c.probing, c.lastRefusal = false, nil

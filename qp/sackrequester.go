@@ -261,10 +261,10 @@ func (c *Core) loseRequest(p wire.PSN) {
 
 // loseAll makes all packets in flight be sent again, also those that have arrived according to the
 // peer.
-func (c *Core) loseAll() {
+func (c *Core) loseAll(now reliability.Time) {
 	s := c.sel
 	s.activeRequests(c.una).Forget(c.top, false)
-	s.activeResponses(c.una).Forget(c.top, true)
+	s.activeResponses(now, c.una).Forget(c.top, true)
 	s.arrivedBytes, s.lostBytes, s.probe = 0, 0, false
 	c.onLoss()
 	for p := c.una; p.Less(c.top); p = p.Add(1) {
@@ -276,7 +276,7 @@ func (c *Core) loseAll() {
 				c.loseRequest(p)
 			}
 		case w.expectsResponse() && !s.responses.HasArrived(p):
-			s.activeResponses(c.una).Lose(p)
+			s.activeResponses(now, c.una).Lose(p)
 		}
 	}
 }
@@ -328,10 +328,10 @@ func (c *Core) handleSelectiveResponse(now reliability.Time, p *wire.Packet) wir
 		c.completeReady(now)
 		c.onProgress(now)
 	} else {
-		s.activeResponses(c.una).OnArrived(now, psn)
+		s.activeResponses(now, c.una).OnArrived(now, psn)
 	}
 	c.advanceUna(now)
-	s.readBandwidth.OnArrived(now, len(p.Payload), c.rtt.Smoothed())
+	s.responsePath(now).bandwidth.OnArrived(now, len(p.Payload), c.rtt.Smoothed())
 	c.afterArrivals(now)
 	return wire.DropNone
 }

@@ -12,11 +12,11 @@ import (
 // PSNs are sent once in order; Core.next is therefore always Core.top. A queue pair that loses
 // nothing has neither Scoreboards nor kept requests.
 type selective struct {
-	log           reliability.SendLog
-	order         reliability.Reordering // of requests
-	responseOrder reliability.Reordering
-	requests      *reliability.Scoreboard // nil while not active
-	responses     *reliability.Scoreboard // of READs and atomics; nil while not active
+	log       reliability.SendLog
+	order     reliability.Reordering  // of requests
+	requests  *reliability.Scoreboard // nil while not active
+	responses *reliability.Scoreboard // of READs and atomics; nil while not active
+	reads     *responsePath           // nil before the first response
 
 	executed     wire.PSN // the peer has executed all requests before it
 	logged       wire.PSN // all packets before it are in log
@@ -27,16 +27,32 @@ type selective struct {
 	resent       bool     // there were retransmissions since a spurious one was last reported
 	duplicates   uint16   // of the last selective acknowledgement
 
-	bandwidth     reliability.Bandwidth
-	readBandwidth reliability.Bandwidth
-	losses        lossRate
-	recovering    bool     // until una reaches recovered: losses are likely
-	recovered     wire.PSN // recoveryPSNs after the last loss
+	bandwidth  reliability.Bandwidth
+	losses     lossRate
+	recovering bool     // until una reaches recovered: losses are likely
+	recovered  wire.PSN // recoveryPSNs after the last loss
 
 	kept     *keptRequests // requests that arrived ahead, or nil
 	repeated uint16        // requests that arrived again
 	due      bool          // a selective acknowledgement is due
 	urgent   bool          // a gap has begun: acknowledge without coalescing
+}
+
+// A responsePath has the estimates of the path of responses to READs and atomics.
+type responsePath struct {
+	order     reliability.Reordering
+	bandwidth reliability.Bandwidth
+}
+
+// responsePath returns the estimates for responses.
+func (s *selective) responsePath(now reliability.Time) *responsePath {
+	if s.reads == nil {
+		s.reads = &responsePath{}
+		if rtt := s.order.Shortest(); rtt > 0 {
+			s.reads.order.Sample(now, rtt)
+		}
+	}
+	return s.reads
 }
 
 // maxKeptBytes bounds the memory of requests that arrived ahead. Further ones are dropped, as
@@ -84,9 +100,9 @@ func (s *selective) activeRequests(una wire.PSN) *reliability.Scoreboard {
 }
 
 // activeResponses returns the scoreboard of the responses.
-func (s *selective) activeResponses(una wire.PSN) *reliability.Scoreboard {
+func (s *selective) activeResponses(now reliability.Time, una wire.PSN) *reliability.Scoreboard {
 	if s.responses == nil {
-		s.responses = reliability.NewScoreboard(una, &s.log, &s.responseOrder, true)
+		s.responses = reliability.NewScoreboard(una, &s.log, &s.responsePath(now).order, true)
 	}
 	return s.responses
 }
@@ -152,7 +168,7 @@ const (
 // readWindowAllows reports whether n more bytes of read responses may be requested.
 func (c *Core) readWindowAllows(n int) bool {
 	inFlight := int(c.rdBytes)
-	if c.sel == nil || inFlight == 0 {
+	if c.sel == nil || c.sel.reads == nil || inFlight == 0 {
 		return c.readWindow.Allows(inFlight, n)
 	}
 	arrived, lost := c.sel.responses.Counts()
@@ -160,7 +176,7 @@ func (c *Core) readWindowAllows(n int) bool {
 	if c.reading != nil {
 		return c.readWindow.Allows(inFlight, n)
 	}
-	return inFlight+n <= c.sel.readBandwidth.Limit(c.readWindow.Size(), c.sel.order.Shortest(), c.sel.recovering, readRecoveryGain)
+	return inFlight+n <= c.sel.reads.bandwidth.Limit(c.readWindow.Size(), c.sel.order.Shortest(), c.sel.recovering, readRecoveryGain)
 }
 
 // spanAllows reports whether psns more PSNs may be in flight.
