@@ -29,6 +29,7 @@ func TestStreamTransfer(t *testing.T) {
 			a.poll1(t)
 			a.post(t, verbs.SendWR{Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{a.mr.SGE(half, n)}, RemoteAddr: b.mr.Addr() + 3, RKey: b.mr.RKey()})
 			require.EqualValues(t, n, a.poll1(t).ByteLen)
+			require.Equal(t, verbs.StateRTS, b.qp.State()) // and the engine of b is done
 			require.True(t, bytes.Equal(a.mr.Bytes()[1:1+n], b.mr.Bytes()[3:3+n]), "write %d", n)
 			require.True(t, bytes.Equal(a.mr.Bytes()[1:1+n], a.mr.Bytes()[half:half+n]), "read %d", n)
 		}
