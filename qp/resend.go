@@ -26,7 +26,8 @@ func (c *Core) resendLost(now reliability.Time, out Out) outcome {
 			s.requests.Unlose(p)
 			continue
 		}
-		if !w.expectsResponse() && (!c.mayPace(now) || !c.windowAllows(c.bytesInFlight(), c.packetBytes(w, p))) {
+		// The oldest packet always fits: lost READs after it count as in flight.
+		if !w.expectsResponse() && (!c.mayPace(now) || p != c.una && !c.windowAllows(c.bytesInFlight(), c.packetBytes(w, p))) {
 			return blocked
 		}
 		if o := c.resendRequest(now, out, i, w, p, false); o != sent {

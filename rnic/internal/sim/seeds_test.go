@@ -65,6 +65,17 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestFailedSeeds runs seeds that failed once.
+func TestFailedSeeds(t *testing.T) {
+	for _, seed := range []uint64{
+		133963, // the oldest lost packet waited for a window that lost packets behind it filled
+	} {
+		if _, err := runSeed(seed, new(slab), nil); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}
+
 // seedRange returns the seeds to run: from 1 on, or from SOFTRNIC_SEEDS, a number of them or a
 // range such as 20000-30000.
 func seedRange(t *testing.T) (first, last int64) {
