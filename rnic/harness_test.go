@@ -19,7 +19,6 @@ import (
 // TestMain runs the tests, or the child process of a test, and checks that no goroutine remains.
 func TestMain(m *testing.M) {
 	os.Setenv(EnvLog, "off") // many tests cause failures
-	skipWireExceptions()
 	childtest.Serve(new(end).execute)
 	goleak.VerifyTestMain(m)
 }
