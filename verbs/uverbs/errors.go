@@ -46,7 +46,7 @@ func opError(op, object string, err error) error {
 }
 
 // limitError returns the error of a size beyond a limit.
-func limitError(op, object, name string, have, limit int) error {
+func limitError[N int | uint64](op, object, name string, have, limit N) error {
 	return &verbs.OpError{Op: op, Object: object, Err: verbs.ErrLimit, Detail: fmt.Sprintf("%s is %d: want 0 to %d", name, have, limit)}
 }
 

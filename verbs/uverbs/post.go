@@ -115,7 +115,7 @@ func (q *queuePair) storeData(e *sendElement, wr *verbs.SendWR) error {
 	}
 	switch {
 	case length > maxMessage:
-		return limitError(op, q.String(), "message in bytes", int(length), maxMessage)
+		return limitError(op, q.String(), "message in bytes", length, maxMessage)
 	case q.init.Type == verbs.UD && length > uint64(q.maxDatagram):
 		return limitError(op, q.String(), "datagram in bytes", int(length), q.maxDatagram)
 	}
