@@ -14,6 +14,10 @@ type rateControl struct {
 	sending  congestion.Controller // or nil
 	reading  congestion.Controller // or nil; its window limits the data of outstanding reads
 	resumeAt reliability.Time      // the pacer lets the next packet pass, or 0 if it does not wait
+
+	// Responses and requests share the pacer. After a response requests have the next turn, so that a
+	// stream of responses does not hold back a retransmission until its retries are exhausted.
+	requestsFirst bool
 }
 
 // ecnCapable is ECT(0) of RFC 3168: switches may mark the packet instead of dropping it.
@@ -60,10 +64,11 @@ func (c *Core) askPacer(now reliability.Time) bool {
 	return true
 }
 
-// onDataSent records a packet with n bytes of data that was built.
-func (c *Core) onDataSent(now reliability.Time, n int) {
+// onDataSent records a packet with n bytes of data that was built, of a response or a request.
+func (c *Core) onDataSent(now reliability.Time, n int, response bool) {
 	if c.sending != nil {
 		c.sending.OnSent(now, n+PacketCost)
+		c.requestsFirst = response
 	}
 }
 

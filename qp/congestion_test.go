@@ -278,3 +278,37 @@ func TestPacedResponses(t *testing.T) {
 	require.Positive(t, p.b.Counters().PacingStalls)
 	require.Zero(t, p.a.Counters().CompleterRetryErr)
 }
+
+// A slowPacer is a Controller that lets one packet pass each millisecond.
+type slowPacer struct {
+	congestion.Controller
+	next reliability.Time
+}
+
+func (s *slowPacer) OnSent(now reliability.Time, _ int)         { s.next = now + reliability.Millisecond }
+func (s *slowPacer) NextSend(reliability.Time) reliability.Time { return s.next }
+func (s *slowPacer) OnAck(reliability.Time, congestion.Ack)     {}
+
+// TestPacerTakesTurns checks that responses and requests pass the pacer in turns, so that a long
+// response does not hold back a request until its peer gives up.
+func TestPacerTakesTurns(t *testing.T) {
+	p := controlled(t, congestion.Auto)
+	p.now = 1 << 30
+	p.b.sending = &slowPacer{Controller: p.b.sending}
+	p.a.post(p.now, p.read(1, 0, 0, 16<<10))
+	p.deliver(p.b, p.drain(p.a)...)
+	write := p.write(2, 0, 0, 2<<10)
+	write.SGList, write.RemoteAddr, write.RKey = []verbs.SGE{p.b.sge(0, 2<<10)}, p.a.base, p.a.key
+	p.b.post(p.now, write)
+	var requests []bool
+	for range 16 {
+		pkts := p.drain(p.b)
+		require.Len(t, pkts, 1)
+		requests = append(requests, pkts[0].Info.Request)
+		p.deliver(p.a, pkts...)
+		p.now += reliability.Millisecond
+	}
+	for i := range 2 * (2 << 10) / int(p.b.mtu) {
+		require.Equal(t, i%2 == 1, requests[i], requests)
+	}
+}

@@ -116,7 +116,7 @@ func (c *Core) sendResponse(now reliability.Time, out Out, r *reliability.Resour
 		}
 		b[1] |= uint8(pad) << 4
 		c.counters.SentBytes += uint64(n)
-		c.onDataSent(now, int(n))
+		c.onDataSent(now, int(n), true)
 		c.acks.OnResponseSent(r.Next)
 		c.res.OnPacketSent(r)
 	}

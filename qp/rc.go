@@ -62,7 +62,7 @@ func (t rc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
 	if o != sent {
 		return o
 	}
-	t.onDataSent(now, int(n))
+	t.onDataSent(now, int(n), false)
 	t.recordAckReq(last, ackReq)
 	if t.splitsWrite(w) && !t.next.Less(t.top) {
 		t.credits.StartMessage(last && w.op == verbs.WRRDMAWriteWithImm)
@@ -187,9 +187,14 @@ func (t rc) handlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
 	return t.handleResponse(now, p)
 }
 
-// drain implements transport: responses and NAKs, congestion notifications, then requests.
+// drain implements transport: responses and NAKs, congestion notifications, then requests, which come
+// first if it is their turn of the pacer.
 func (t rc) drain(now reliability.Time, out Out) bool {
 	t.resumeAt = 0
+	if t.requestsFirst && t.sendRequests(now, out) {
+		t.logSent(now)
+		return true
+	}
 	for r := t.res.NextPending(); r != nil; r = t.res.NextPending() {
 		if !t.sendResponse(now, out, r) {
 			if t.resumeAt == 0 {
@@ -198,7 +203,7 @@ func (t rc) drain(now reliability.Time, out Out) bool {
 			break // paced
 		}
 	}
-	if t.resumeAt == 0 && (t.acks.NAKPending() || t.sel != nil && t.sel.urgent) && !t.sendAck(now, out) {
+	if t.res.NextPending() == nil && (t.acks.NAKPending() || t.sel != nil && t.sel.urgent) && !t.sendAck(now, out) {
 		return true
 	}
 	if t.cnpDue && !t.sendCNP(now, out) {

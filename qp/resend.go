@@ -120,7 +120,7 @@ func (c *Core) resendRequest(now reliability.Time, out Out, i uint32, w *sendWQE
 		s.arrivedBytes -= n
 	}
 	s.activeRequests(c.una).OnResent(now, p, probe)
-	c.onDataSent(now, int(min(c.mtu, w.length-off)))
+	c.onDataSent(now, int(min(c.mtu, w.length-off)), false)
 	c.onResent(now, info.Opcode, p, probe)
 	return sent
 }

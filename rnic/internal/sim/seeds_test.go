@@ -68,6 +68,7 @@ func TestSeeds(t *testing.T) {
 // TestFailedSeeds runs seeds that failed once.
 func TestFailedSeeds(t *testing.T) {
 	for _, seed := range []uint64{
+		138735, // the pacer let responses pass and no retransmission, until the retries were exhausted
 		133963, // the oldest lost packet waited for a window that lost packets behind it filled
 	} {
 		if _, err := runSeed(seed, new(slab), nil); err != nil {
