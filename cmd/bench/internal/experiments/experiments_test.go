@@ -73,7 +73,7 @@ func TestExperiments(t *testing.T) {
 		{
 			name: "verbs-qps",
 			long: true,
-			set:  bench.Settings{"qps": "3,10000", "iters": "100", "rounds": "2"},
+			set:  bench.Settings{"qps": "64,10000", "iters": "100", "rounds": "2"},
 			units: map[string][]string{
 				measure.Microseconds: {"udp-spin", "rc-write-alone", "rc-write", "rc-write-round-robin"},
 				measure.Bytes:        {"memory-per-qp", "memory-per-qp-peer"},
