@@ -6,9 +6,11 @@
 
 enum { SIZE = 1 << 16 };
 
+// map registers memory at an address that the system gives to no other mapping once it is unmapped.
 static struct ibv_mr *map(struct ibv_pd *pd)
 {
-	char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static uintptr_t far = 0x500000000000;
+	char *memory = mmap((void *)(far += SIZE), SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(memory != MAP_FAILED);
 	memset(memory, 1, SIZE);
 	struct ibv_mr *mr = ibv_reg_mr(pd, memory, SIZE, ALL_ACCESS);
