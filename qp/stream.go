@@ -20,7 +20,7 @@ import (
 //	StreamOutput     the bytes, which refer to the application's memory
 //	CompleteWritten  completes requests whose last byte is in the stream, as StreamWritten has recorded
 //	StreamBuffers    streamreceive.go: memory for the next bytes, in registered memory if it can be
-//	StreamReceived   handles FPDUs
+//	StreamReceived   handles FPDUs, whose segments and messages are in streammessage.go
 //	StreamEnded      TCP is at its end, or has failed
 type stream struct{ *Core }
 
