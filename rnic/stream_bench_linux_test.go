@@ -101,15 +101,7 @@ func BenchmarkStreamPingPong(b *testing.B) {
 	}
 	x.recv(b, 0, 64, 8)
 	y.recv(b, 0, 64, 8)
-	b.ResetTimer()
-	done := make(chan struct{})
-	go func() {
-		side(y, false)
-		close(done)
-	}()
-	side(x, true)
-	<-done
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2, "ns/half")
+	timeHalves(b, x, y, side)
 }
 
 func BenchmarkTCPPingPong(b *testing.B) {
@@ -138,6 +130,11 @@ func BenchmarkTCPPingPong(b *testing.B) {
 			}
 		})
 	}
+	timeHalves(b, x, y, side)
+}
+
+// timeHalves runs both sides of a ping-pong, the first of which begins, and reports half a round trip.
+func timeHalves[T any](b *testing.B, x, y T, side func(at T, first bool)) {
 	b.ResetTimer()
 	done := make(chan struct{})
 	go func() {
