@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/env"
@@ -110,6 +111,7 @@ func NewDataSet(dir string, app App, n int64, unitSize int) (*DataSet, error) {
 		return nil, err
 	}
 	d.picture = imageInfoOf(want)
+	debug.FreeOSMemory() // for the runs
 	return d, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
@@ -58,7 +59,11 @@ func init() {
 			defer m.sockets.close()
 			m.network = m.sockets
 		}
-		return proc.Serve(ctx, w, m.runApp)
+		return proc.Serve(ctx, w, func(ctx context.Context, r request) (reply, error) {
+			// All clusters are open at once, but only one runs: between its runs it holds no memory.
+			defer debug.FreeOSMemory()
+			return m.runApp(ctx, r)
+		})
 	})
 }
 
