@@ -37,6 +37,10 @@ type Config struct {
 	// Congestion is the congestion control of an RC queue pair.
 	Congestion congestion.Mode
 
+	// Pool has memory for selective retransmission. Calls on queue pairs with the same
+	// pool must be serialized. If it is nil, the queue pair has a pool of its own.
+	Pool *SelectivePool
+
 	// Stream makes an RC queue pair use a TCP connection (iWARP), see AttachStream.
 	Stream bool
 }
@@ -74,9 +78,10 @@ type Core struct {
 	requester
 	responder
 
-	rdma   *rdma        // RDMA over UD; nil if disabled
-	sel    *selective   // RC: selective retransmission; nil if disabled
-	stream *streamState // RC over TCP; nil otherwise
+	rdma   *rdma          // RDMA over UD; nil if disabled
+	sel    *selective     // RC: selective retransmission; nil if disabled
+	pool   *SelectivePool // or nil
+	stream *streamState   // RC over TCP; nil otherwise
 
 	counters Counters
 	recorder flightRecorder
@@ -142,7 +147,7 @@ type responder struct {
 func New(cfg Config) *Core {
 	c := &Core{
 		host: cfg.Host, mem: cfg.Memory, shared: cfg.Shared, num: cfg.Num, typ: cfg.Type,
-		signalAll: cfg.SignalAll, noCredits: cfg.NoCredits, cap: cfg.Cap, pkey: wire.DefaultPKey,
+		signalAll: cfg.SignalAll, noCredits: cfg.NoCredits, cap: cfg.Cap, pool: cfg.Pool, pkey: wire.DefaultPKey,
 	}
 	c.sq.limit, c.sq.maxSGE, c.sq.maxInline = uint32(cfg.Cap.MaxSendWR), max(1, cfg.Cap.MaxSendSGE), cfg.Cap.MaxInlineData
 	c.rq.limit, c.rq.maxSGE = uint32(cfg.Cap.MaxRecvWR), max(1, cfg.Cap.MaxRecvSGE)

@@ -11,8 +11,7 @@ import (
 // handleSelectiveAck handles a selective acknowledgement. One that reports packets which are not in
 // flight changes nothing.
 func (c *Core) handleSelectiveAck(now reliability.Time, p *wire.Packet) wire.Drop {
-	ack := selectiveAcks.Get()
-	defer selectiveAcks.Put(ack)
+	ack := &c.sel.pool.ack
 	if !ack.Parse(p.Payload) || !c.validBlocks(p.BTH.PSN, ack) {
 		return wire.DropGhostResponse
 	}

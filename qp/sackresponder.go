@@ -4,7 +4,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/softrnic/softrnic/internal/reuse"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -12,10 +11,12 @@ import (
 
 // A keptRequests has the requests that arrived ahead of the expected one.
 type keptRequests struct {
+	pool     *SelectivePool
 	arrivals reliability.Arrivals
 	requests map[wire.PSN]*keptRequest
 	bytes    int // of their packets
 	placed   int // number of them whose payload is placed
+	most     int // number of them at any time, also of earlier users
 	extents  []extent
 	pkt      wire.Packet // the one that is executed
 }
@@ -25,13 +26,6 @@ type keptRequest struct {
 	raw    []byte // BTH to ICRC; without the payload if that is placed
 	placed int    // bytes of payload that are placed, or 0
 }
-
-// Memory of selective retransmission that is not in use.
-var (
-	keptSets      reuse.Pool[keptRequests]
-	keptPackets   reuse.Pool[keptRequest]
-	selectiveAcks reuse.Pool[wire.SelectiveAck]
-)
 
 // hasKept reports whether requests have arrived ahead.
 func (s *selective) hasKept() bool { return s.kept != nil && s.kept.arrivals.Len() > 0 }
@@ -49,10 +43,8 @@ func (s *selective) dropKept() {
 // freeKept returns the memory of requests that arrived ahead, unless there are any.
 func (s *selective) freeKept() {
 	if k := s.kept; k != nil && !s.hasKept() {
-		k.arrivals.Reset()
-		k.pkt = wire.Packet{}
 		s.kept = nil
-		keptSets.Put(k)
+		s.pool.freeKept(k)
 	}
 }
 
@@ -90,7 +82,7 @@ func (c *Core) handleInOrder(now reliability.Time, p *wire.Packet) wire.Drop {
 func (c *Core) executeKept(now reliability.Time, p *wire.Packet, psn wire.PSN) bool {
 	k := c.sel.kept
 	r := k.remove(psn)
-	defer keptPackets.Put(r)
+	defer k.pool.freePacket(r)
 	k.pkt = wire.Packet{Src: p.Src, Dst: p.Dst}
 	if k.pkt.Parse(r.raw) != wire.DropNone {
 		return false
@@ -120,7 +112,7 @@ func (k *keptRequests) remove(p wire.PSN) *keptRequest {
 // discard forgets the request with PSN p, if there is one.
 func (k *keptRequests) discard(p wire.PSN) {
 	if k.arrivals.Has(p) {
-		keptPackets.Put(k.remove(p))
+		k.pool.freePacket(k.remove(p))
 	}
 }
 
@@ -137,10 +129,7 @@ func (c *Core) keepRequest(p *wire.Packet) wire.Drop {
 		return wire.DropOutOfSequence
 	}
 	if s.kept == nil {
-		s.kept = keptSets.Get()
-		if s.kept.requests == nil {
-			s.kept.requests = make(map[wire.PSN]*keptRequest)
-		}
+		s.kept = s.pool.allocKept()
 		c.counters.OutOfSeqRequest++
 		s.urgent = true
 	}
@@ -154,7 +143,7 @@ func (c *Core) keepRequest(p *wire.Packet) wire.Drop {
 		c.counters.DuplicateRequest++
 		return wire.DropDuplicate
 	}
-	r := keptPackets.Get()
+	r := s.pool.allocPacket()
 	if r.placed = c.placeAhead(p); r.placed > 0 {
 		r.raw = append(r.raw[:0], p.Raw[:p.Info.HeaderLen]...)
 		r.raw = append(r.raw, make([]byte, wire.ICRCLen)...)
@@ -164,6 +153,7 @@ func (c *Core) keepRequest(p *wire.Packet) wire.Drop {
 		r.raw = append(r.raw[:0], p.Raw...)
 	}
 	k.requests[psn] = r
+	k.most = max(k.most, len(k.requests))
 	k.bytes += len(r.raw)
 	c.counters.KeptRequests++
 	return wire.DropNone
@@ -261,8 +251,7 @@ func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceDat
 func (c *Core) sendSelectiveAck(now reliability.Time, out Out) bool {
 	s := c.sel
 	expected := c.recv.Expected()
-	ack := selectiveAcks.Get()
-	defer selectiveAcks.Put(ack)
+	ack := &s.pool.ack
 	ack.Duplicates, ack.Blocks = s.repeated, ack.Blocks[:0]
 	if s.hasKept() {
 		s.kept.arrivals.Report(expected, ack)

@@ -12,6 +12,7 @@ import (
 // PSNs are sent once in order; Core.next is therefore always Core.top. A queue pair that loses
 // nothing has neither Scoreboards nor kept requests.
 type selective struct {
+	pool      *SelectivePool
 	log       reliability.SendLog
 	order     reliability.Reordering  // of requests
 	requests  *reliability.Scoreboard // nil while not active
@@ -68,7 +69,10 @@ func (c *Core) enableSelective(av *verbs.AHAttr) {
 	if c.typ == verbs.RC && c.state == sInit {
 		c.dropSelective()
 		if av.Selective && av.PeerBuffer > 0 {
-			c.sel = &selective{}
+			c.sel = &selective{pool: c.pool}
+			if c.sel.pool == nil {
+				c.sel.pool = new(SelectivePool)
+			}
 		}
 	}
 }
@@ -94,7 +98,7 @@ func (s *selective) resetRequester(una wire.PSN) {
 // activeRequests returns the scoreboard of the requests. una is the oldest PSN in flight.
 func (s *selective) activeRequests(una wire.PSN) *reliability.Scoreboard {
 	if s.requests == nil {
-		s.requests = reliability.NewScoreboard(una, &s.log, &s.order, false)
+		s.requests = s.pool.scoreboards.New(una, &s.log, &s.order, false)
 	}
 	return s.requests
 }
@@ -102,7 +106,7 @@ func (s *selective) activeRequests(una wire.PSN) *reliability.Scoreboard {
 // activeResponses returns the scoreboard of the responses.
 func (s *selective) activeResponses(now reliability.Time, una wire.PSN) *reliability.Scoreboard {
 	if s.responses == nil {
-		s.responses = reliability.NewScoreboard(una, &s.log, &s.responsePath(now).order, true)
+		s.responses = s.pool.scoreboards.New(una, &s.log, &s.responsePath(now).order, true)
 	}
 	return s.responses
 }

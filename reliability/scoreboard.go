@@ -1,9 +1,6 @@
 package reliability
 
-import (
-	"github.com/softrnic/softrnic/internal/reuse"
-	"github.com/softrnic/softrnic/wire"
-)
+import "github.com/softrnic/softrnic/wire"
 
 // A Scoreboard tracks which of the packets in flight have arrived at the peer,
 // and detects lost ones by the order of transmissions (RACK, RFC 8985): a packet
@@ -14,6 +11,7 @@ import (
 // but only while packets have arrived out of order, were lost or retransmitted: a
 // nil Scoreboard has no such packet.
 type Scoreboard struct {
+	pool   *ScoreboardPool
 	una    wire.PSN // all packets before it are acknowledged
 	done   psnSet   // arrived
 	lost   psnSet   // must be sent again
@@ -57,25 +55,34 @@ type resend struct {
 	probe  bool
 }
 
-// scoreboards has Scoreboards that are not in use, with their memory.
-var scoreboards reuse.Pool[Scoreboard]
+// A ScoreboardPool has Scoreboards that are not in use, with their memory. The
+// calls that use one must be serialized. The zero value is empty.
+type ScoreboardPool struct{ free []*Scoreboard }
 
-// NewScoreboard returns a Scoreboard with una as the oldest packet in flight. For
-// the responses to READs and atomics, overtake is set: a responder sends those
-// that were requested again before the ones in its queue, so that they say nothing
+const (
+	maxPooledScoreboards = 64   // Scoreboards that a pool keeps
+	maxPooledResends     = 1024 // retransmissions for which one of them has memory
+)
+
+// New returns a Scoreboard with una as the oldest packet in flight. For the
+// responses to READs and atomics, overtake is set: a responder sends those that
+// were requested again before the ones in its queue, so that they say nothing
 // about these.
-func NewScoreboard(una wire.PSN, log *SendLog, order *Reordering, overtake bool) *Scoreboard {
-	b := scoreboards.Get()
+func (p *ScoreboardPool) New(una wire.PSN, log *SendLog, order *Reordering, overtake bool) *Scoreboard {
+	b := new(Scoreboard)
+	if k := len(p.free); k > 0 {
+		b, p.free = p.free[k-1], p.free[:k-1]
+	}
 	*b = Scoreboard{
-		una: una, judged: una, highest: una, log: log, order: order, overtake: overtake,
+		pool: p, una: una, judged: una, highest: una, log: log, order: order, overtake: overtake,
 		done: b.done, lost: b.lost, resent: b.resent, resends: b.resends[:0], found: b.found[:0],
 	}
 	return b
 }
 
-// Free ends the use of b, which may be nil. Others take its memory.
+// Free ends the use of b, which may be nil. It returns its memory to the pool.
 func (b *Scoreboard) Free() {
-	if b == nil {
+	if b == nil || len(b.pool.free) == maxPooledScoreboards || cap(b.resends) > maxPooledResends || cap(b.found) > maxPooledResends {
 		return
 	}
 	for _, s := range []*psnSet{&b.done, &b.lost, &b.resent} {
@@ -84,7 +91,7 @@ func (b *Scoreboard) Free() {
 		}
 	}
 	b.log, b.order = nil, nil
-	scoreboards.Put(b)
+	b.pool.free = append(b.pool.free, b)
 }
 
 // Active reports whether packets have arrived out of order, were lost or were

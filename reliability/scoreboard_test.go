@@ -12,7 +12,7 @@ import (
 // newScoreboard returns a scoreboard of which n packets were sent, one each microsecond.
 func newScoreboard(n int) (*Scoreboard, *SendLog, *Reordering) {
 	log, order := &SendLog{}, &Reordering{}
-	b := NewScoreboard(at(0), log, order, false)
+	b := new(ScoreboardPool).New(at(0), log, order, false)
 	for i := range n {
 		log.Record(at(0), at(i+1), Time((i+1)*Microsecond))
 	}
@@ -66,7 +66,7 @@ func TestScoreboardToleratesReordering(t *testing.T) {
 	require.True(t, b.OnArrived(rtt+60*Microsecond, at(0)), "it was not")
 	require.True(t, order.seen(rtt+60*Microsecond))
 	require.Nil(t, b.Advance(at(20)))
-	b = NewScoreboard(at(20), log, order, false)
+	b = new(ScoreboardPool).New(at(20), log, order, false)
 	for i := 21; i < 40; i++ {
 		b.OnArrived(Time(rtt+i*Microsecond), at(i))
 	}
@@ -80,7 +80,7 @@ func TestScoreboardToleratesReordering(t *testing.T) {
 func TestReplaysOvertake(t *testing.T) {
 	const rtt = 100 * Microsecond
 	log, order := &SendLog{}, &Reordering{}
-	b := NewScoreboard(at(0), log, order, true)
+	b := new(ScoreboardPool).New(at(0), log, order, true)
 	log.Record(at(0), at(100), 1)
 	for i := 1; i < 10; i++ {
 		b.OnArrived(rtt, at(i))
@@ -89,7 +89,7 @@ func TestReplaysOvertake(t *testing.T) {
 	b.OnResent(rtt, at(0), false)
 	require.True(t, b.OnArrived(2*rtt, at(0)))
 	require.Nil(t, b.Advance(at(10)))
-	b = NewScoreboard(at(10), log, order, true)
+	b = new(ScoreboardPool).New(at(10), log, order, true)
 	require.Empty(t, lost(b, 3*rtt, 100), "10 and later are still in the queue")
 	b.OnResent(3*rtt, at(10), true)
 	require.True(t, b.OnArrived(4*rtt, at(10)))
@@ -147,4 +147,24 @@ func TestBandwidth(t *testing.T) {
 	require.Equal(t, minRecoveryWindow, b.Limit(1_000_000, 40*Microsecond, true, 1.25))
 	b.OnCongestion()
 	require.Equal(t, 1000, b.Limit(1000, rtt, true, 1.25))
+}
+
+// TestScoreboardPool checks that a pool returns the memory that it got, empty, and keeps a bounded part.
+func TestScoreboardPool(t *testing.T) {
+	pool, log, order := new(ScoreboardPool), &SendLog{}, &Reordering{}
+	b := pool.New(at(0), log, order, false)
+	b.OnArrived(1, at(5))
+	b.Lose(at(3))
+	b.Free()
+	again := pool.New(at(7), log, order, true)
+	require.Same(t, b, again)
+	require.False(t, again.Active())
+	for range 2 * maxPooledScoreboards {
+		(&Scoreboard{pool: pool}).Free()
+	}
+	require.Len(t, pool.free, maxPooledScoreboards)
+	pool.free = nil
+	(&Scoreboard{pool: pool, resends: make([]resend, 0, maxPooledResends+1)}).Free()
+	require.Empty(t, pool.free, "memory of many retransmissions")
+	(*Scoreboard)(nil).Free()
 }

@@ -59,7 +59,7 @@ func (d *Device) createQP(pd *protectionDomain, a verbs.QPInitAttr) (_ *queuePai
 	cfg := qp.Config{
 		Type: a.Type, Host: (*qpHost)(q), Memory: (*pdMemory)(pd), Cap: a.Cap, SignalAll: !a.SelectiveSignaling, NoCredits: a.NoCredits,
 		LocalBuffer: d.caps.RecvBuffer, PortMTU: d.activeMTU().Bytes(), MaxRDMA: a.MaxDatagramRDMA,
-		ConfirmSends: true, Congestion: q.rateMode, Stream: d.isStream(),
+		ConfirmSends: true, Congestion: q.rateMode, Pool: &q.shard.selective, Stream: d.isStream(),
 	}
 	if q.srq != nil {
 		cfg.Shared = (*sharedQueue)(q.srq)

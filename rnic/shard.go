@@ -12,6 +12,7 @@ import (
 	"github.com/softrnic/softrnic/internal/link/capture"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/internal/sched"
+	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -55,6 +56,7 @@ type sendState struct {
 	packetsSinceAck int       // packets handled since acknowledgements were last sent
 	ackDeferred     bool      // acknowledgements are due, but the application is about to reply
 	icm             *icmCache // model of an adapter's cache of queue pair contexts, nil if Options.ICM is off
+	selective       qp.SelectivePool
 
 	ackQueueLen atomic.Int32 // len(ackQueue)
 	corked      atomic.Bool  // the batch is held back to be coalesced with later posts
