@@ -44,3 +44,10 @@ func (r *Request) Done() bool {
 
 // Registrations returns the number of memory regions of the rank's adapter.
 func (p *Process) Registrations() int { return p.dev.(*rnic.Device).Stats().MRs }
+
+// Sleeps reports whether the goroutine that leads sleeps between polls.
+func (p *Process) Sleeps() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.polling.sleeps()
+}

@@ -15,6 +15,7 @@ type barrier struct {
 	inProgress  bool
 	waiting     bool // waits for a flag
 	source      int  // the rank whose flag is awaited
+	flag        int  // offset of that flag in the starter memory
 	outstanding int  // incomplete puts
 	err         error
 }
@@ -52,8 +53,8 @@ func (p *Process) runDissemination(ctx context.Context) error {
 		b.outstanding++
 		p.startAccess(p.newWordPut(protocol.Make(to, starterRegion, flagsOffset+8*uint64(k)), b.completed+1, b))
 		p.flushPosted()
-		b.waiting = true
-		if err := p.waitFor(ctx, flagCond{p, flagsOffset + 8*k}); err != nil {
+		b.waiting, b.flag = true, flagsOffset+8*k
+		if err := p.waitFor(ctx, flagCond{p}); err != nil {
 			return fmt.Errorf("wait for rank %d: %w", b.source, err)
 		}
 		if b.err != nil {
@@ -76,14 +77,11 @@ func (b *barrier) onAccessDone(_ *access, err error) {
 }
 
 // flagCond is ready when the flag of the previous rank has arrived, or the barrier has failed.
-type flagCond struct {
-	p   *Process
-	off int
-}
+type flagCond struct{ p *Process }
 
 func (c flagCond) Ready() bool {
 	b := &c.p.barrier
-	if c.p.memory.starter.LoadUint64(c.off) > b.completed {
+	if c.p.memory.starter.LoadUint64(b.flag) > b.completed {
 		return true
 	}
 	if r := c.p.peers[b.source]; b.err == nil && r != nil {

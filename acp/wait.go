@@ -58,7 +58,8 @@ type source Process
 // pollState is the state of the goroutine that leads.
 type pollState struct {
 	idleRounds int           // polls without an event
-	nap        time.Duration // length of the next sleep, if memory must be polled
+	watch      memoryWatch   // words that peers write without a signal
+	nap        time.Duration // length of the next sleep, if memory must be polled between sleeps
 	quiet      time.Time     // start of the time without events, or zero
 	timer      *time.Timer   // ends the sleep
 }
@@ -93,8 +94,8 @@ func (s *source) Poll() bool {
 }
 
 // Number of polls before the leader blocks: first in a spin loop, then yielding to the scheduler. If the
-// awaited event is visible in memory only, the leader polls again after sleeps that double from minSleep to
-// maxSleep.
+// awaited event is visible in memory only, and the transport does not watch it, the leader polls again after
+// sleeps that double from minSleep to maxSleep.
 const (
 	spinRounds  = 100
 	yieldRounds = 200
@@ -111,18 +112,24 @@ func (s *source) Block(ctx context.Context) error {
 		}
 		return nil
 	}
-	p.startSleep()
-	_ = p.net.Block(ctx)
-	p.polling.timer.Stop()
+	if changed, idle := p.startSleep(); idle {
+		_ = p.net.Block(ctx, changed)
+		p.polling.timer.Stop()
+	}
 	return nil
 }
 
 // startSleep probes the awaited ranks if there was no event for a while, and starts the timer that ends the
-// leader's sleep.
-func (p *Process) startSleep() {
+// leader's sleep. It returns the condition on memory that ends it, nil if there is none, and false if there
+// was an event meanwhile.
+func (p *Process) startSleep() (changed func() bool, idle bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := &p.polling
+	changed = p.watchMemory()
+	if changed != nil && (*source)(p).Poll() { // before the words were watched
+		return nil, false
+	}
 	if now := time.Now(); s.quiet.IsZero() {
 		s.quiet = now
 	} else if now.Sub(s.quiet) >= p.o.ProbeDelay {
@@ -130,7 +137,7 @@ func (p *Process) startSleep() {
 		p.probeAwaited()
 	}
 	d := p.o.ProbeDelay
-	if p.mustPollMemory() {
+	if changed != nil && !p.net.WatchesMemory() {
 		d, s.nap = s.nap, nextSleep(s.nap)
 	} else {
 		s.nap = minSleep // another goroutine may have started an operation that must be polled
@@ -140,15 +147,11 @@ func (p *Process) startSleep() {
 	} else {
 		s.timer.Reset(d)
 	}
+	return changed, true
 }
 
 // nextSleep returns the sleep that follows an unsuccessful one of length nap.
 func nextSleep(nap time.Duration) time.Duration { return min(2*nap, maxSleep) }
-
-// mustPollMemory reports whether an awaited event may be visible in memory only.
-func (p *Process) mustPollMemory() bool {
-	return p.barrier.waiting || len(p.channels.active) > 0 || len(p.channels.unmatched) > 0
-}
 
 // probeAwaited probes the ranks that this rank waits for.
 func (p *Process) probeAwaited() {

@@ -39,9 +39,14 @@ type Net interface {
 	// Poll handles completions and signals without blocking, and reports whether there were any.
 	Poll() bool
 
-	// Block returns when Poll may find an event, or when ctx ends, with its error in that case. It is called
-	// by one goroutine at a time, without the lock.
-	Block(ctx context.Context) error
+	// Block returns when Poll may find an event, or when ctx ends, with its error in that case. If changed is
+	// not nil it also returns when that reports true, unless WatchesMemory is false. It is called by one
+	// goroutine at a time, without the lock.
+	Block(ctx context.Context, changed func() bool) error
+
+	// WatchesMemory reports whether Block notices at once when an operation of a peer changes memory. A Net
+	// whose operations are executed elsewhere does not.
+	WatchesMemory() bool
 
 	// Stats returns a snapshot of the counters.
 	Stats() Stats

@@ -171,7 +171,15 @@ func (n *Net) Poll() bool {
 }
 
 // Block implements fabric.Net.
-func (n *Net) Block(ctx context.Context) error { return n.completions.Block(ctx) }
+func (n *Net) Block(ctx context.Context, changed func() bool) error {
+	if changed == nil {
+		return n.completions.Block(ctx)
+	}
+	return n.completions.BlockUntil(ctx, changed)
+}
+
+// WatchesMemory implements fabric.Net.
+func (n *Net) WatchesMemory() bool { return true }
 
 func (n *Net) handleCompletions(wcs []verbs.WC) {
 	for i := range wcs {

@@ -247,7 +247,7 @@ var canceledCtx = func() context.Context {
 
 // Block implements fabric.Net. It waits for an operation in flight, else for space to send a signal, else for
 // a message.
-func (n *Net) Block(ctx context.Context) error {
+func (n *Net) Block(ctx context.Context, _ func() bool) error {
 	if op := n.oldest.Load(); op != nil {
 		_ = op.Wait(ctx)
 		return ctx.Err()
@@ -265,6 +265,9 @@ func (n *Net) Block(ctx context.Context) error {
 	}
 	return err
 }
+
+// WatchesMemory implements fabric.Net. The service of the endpoint executes the operations of peers.
+func (n *Net) WatchesMemory() bool { return false }
 
 // HasUnposted implements fabric.Net. Operations queue, but the progress goroutine of a rank over UD starts
 // them.

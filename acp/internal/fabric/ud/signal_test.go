@@ -85,6 +85,6 @@ func TestForgedSignals(t *testing.T) {
 
 	// The same for a rank that blocks.
 	require.NoError(t, p.Send(ctx, make([]byte, 100)))
-	require.NoError(t, nets[0].Block(ctx))
+	require.NoError(t, nets[0].Block(ctx, nil))
 	until(func() bool { return nets[0].stats.stray == 5 })
 }
