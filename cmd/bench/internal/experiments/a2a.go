@@ -86,7 +86,7 @@ func a2aSizes(ctx context.Context, r *run, ranks int, variants []a2aVariant) err
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "a2a-rdma",
 		Source: "RCUD fig. 7a",
 		Layer:  bench.LayerMPI,
@@ -164,7 +164,7 @@ func a2aRDMA(ctx context.Context, r *run) error {
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "a2a-ud",
 		Source: "RCUD fig. 9",
 		Layer:  bench.LayerMPI,

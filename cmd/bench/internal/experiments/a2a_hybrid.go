@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "a2a-hybrid",
 		Source: "RCUD fig. 7b",
 		Layer:  bench.LayerMPI,

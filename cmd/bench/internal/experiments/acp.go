@@ -58,7 +58,7 @@ func sizeName(n int) string {
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "acp-gma",
 		Source: "ACP fig. 6",
 		Layer:  bench.LayerACP,
@@ -136,7 +136,7 @@ func acpCopyPoint(ctx context.Context, r *run, ranks int, job *acpbench.Job, pai
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "acp-bandwidth",
 		Source: "ACP fig. 7",
 		Layer:  bench.LayerACP,
@@ -226,7 +226,7 @@ func acpBandwidthPoint(ctx context.Context, r *run, job *acpbench.Job, pair *ver
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "acp-pingpong",
 		Source: "ACP fig. 8",
 		Layer:  bench.LayerACP,

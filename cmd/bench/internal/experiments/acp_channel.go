@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "acp-slots",
 		Source: "ACP figs. 9, 10",
 		Layer:  bench.LayerACP,
@@ -119,7 +119,7 @@ func slotsPoint(ctx context.Context, r *run, job *acpbench.Job, size int, imm bo
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "acp-connect",
 		Source: "ACP figs. 11, 12",
 		Layer:  bench.LayerACP,

@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "acp-memory",
 		Source: "ACP tables I, II, III",
 		Layer:  bench.LayerACP,

@@ -9,7 +9,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "acp-progress",
 		Source: "ACP sec. IV", // future work: a progress thread
 		Layer:  bench.LayerACP,

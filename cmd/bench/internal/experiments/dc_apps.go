@@ -32,7 +32,7 @@ func init() {
 		{dcbench.Microscope, "SDP fig. 10a", "the virtual microscope", 0.9, 13},
 		{dcbench.Isosurface, "SDP fig. 10b", "iso-surface rendering", 0.8, 12},
 	} {
-		bench.Register(&bench.Experiment{
+		register(&bench.Experiment{
 			Name:   "dc-" + string(a.app),
 			Source: a.source,
 			Layer:  bench.LayerDomain,

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "ib-transports",
 		Source: "RCUD fig. 8",
 		Layer:  bench.LayerVerbs,
@@ -165,7 +165,7 @@ func (t *transportRun) measureBandwidth(ctx context.Context, size int) error {
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "ib-concurrency",
 		Source: "RCUD fig. 6c",
 		Layer:  bench.LayerVerbs,

@@ -18,7 +18,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "layers-latency",
 		Source: bench.Adapter,
 		Layer:  bench.LayerAll,
@@ -35,7 +35,7 @@ func init() {
 		Tour: bench.Settings{},
 		Run:  runFunc(layersLatency),
 	})
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "layers-stream",
 		Source: bench.Adapter,
 		Layer:  bench.LayerAll,

@@ -105,7 +105,7 @@ func (all jobs) addTo(l *seriesSet, round func(*mpibench.Job) measure.Round) {
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "mpi-latency",
 		Source: "IWARP fig. 4a",
 		Layer:  bench.LayerMPI,
@@ -215,7 +215,7 @@ func (m *mpiRun) measureLatency(ctx context.Context, size int) error {
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "mpi-bandwidth",
 		Source: "IWARP fig. 4b",
 		Layer:  bench.LayerMPI,

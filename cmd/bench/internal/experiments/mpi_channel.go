@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "mpi-channel",
 		Source: "ACP sec. V", // future work: channels as an interface of MPI
 		Layer:  bench.LayerMPI,

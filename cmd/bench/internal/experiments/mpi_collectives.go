@@ -31,7 +31,7 @@ func init() {
 		if c.benchmark == "Barrier" {
 			tour = bench.Settings{"ranks": "4", "over": "shared"}
 		}
-		bench.Register(&bench.Experiment{
+		register(&bench.Experiment{
 			Name:   "imb-" + strings.ToLower(c.benchmark),
 			Source: "IWARP fig. " + c.figure,
 			Layer:  bench.LayerMPI,

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "mpi-flow",
 		Source: "SDP sec. 8", // future work: other programming models
 		Layer:  bench.LayerMPI,

@@ -19,7 +19,7 @@ func init() {
 			latency: "30.03 us and 64.21 us over TCP", peak: "3.6 times MPI over TCP (1142 MB/s and 319 MB/s)",
 			alike: "30.03 us each", slower: "33.95 us and 30.03 us"},
 	} {
-		bench.Register(&bench.Experiment{
+		register(&bench.Experiment{
 			Name:   "mpi-" + o.op,
 			Source: o.source,
 			Layer:  bench.LayerMPI,

@@ -9,7 +9,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "mpi-overlap",
 		Source: bench.Adapter,
 		Layer:  bench.LayerMPI,

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "mpi-rails",
 		Source: bench.Adapter,
 		Layer:  bench.LayerMPI,

@@ -25,7 +25,7 @@ func init() {
 		}
 		nets.Choices = append(nets.Choices, udWord, hybridWord)
 		nets.Doc += ", datagrams, or RC connections to some ranks and datagrams to the others"
-		bench.Register(&bench.Experiment{
+		register(&bench.Experiment{
 			Name:   "nas-" + k.kernel,
 			Source: k.source,
 			Layer:  bench.LayerMPI,

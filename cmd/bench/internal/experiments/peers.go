@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "peers",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
@@ -80,7 +80,7 @@ type comparison struct {
 }
 
 func comparePeers(ctx context.Context, r *run) error {
-	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
 		return err
 	}

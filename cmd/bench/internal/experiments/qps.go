@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "ib-qp-latency",
 		Source: "RCUD fig. 6b",
 		Layer:  bench.LayerVerbs,
@@ -65,12 +65,12 @@ func ibQPLatency(ctx context.Context, r *run) error {
 		return err
 	}
 	defer base.Close()
-	plain, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
+	plain, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
 		return err
 	}
 	defer plain.Close()
-	cached, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true, ICMEntries: r.Int("entries"), ICMMissPenalty: r.Duration("penalty")})
+	cached, err := verbsbench.OpenPair(ctx, verbsbench.Config{ICMEntries: r.Int("entries"), ICMMissPenalty: r.Duration("penalty")})
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func measureRoundRobin(ctx context.Context, r *run, n int, base *udpraw.PingPong
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "ib-qp-memory",
 		Source: "RCUD fig. 6a",
 		Layer:  bench.LayerVerbs,
@@ -141,7 +141,7 @@ const (
 func ibQPMemory(ctx context.Context, r *run) error {
 	counts := slices.Sorted(slices.Values(r.Ints("peers")))
 	r.Plan(len(counts))
-	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func idleConnMemory(ctx context.Context, pair *verbsbench.Pair, transport verbs.
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "verbs-qps",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
@@ -212,7 +212,7 @@ const (
 
 func verbsQPs(ctx context.Context, r *run) error {
 	r.Plan(len(r.Ints("qps")))
-	alone, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
+	alone, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func verbsQPs(ctx context.Context, r *run) error {
 // qpsPoint connects n queue pairs, measures their memory, the latency of one of them with the
 // others idle, and that of all used round-robin.
 func qpsPoint(ctx context.Context, r *run, n int, base *udpraw.PingPong, one *verbsbench.PingPong) error {
-	many, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
+	many, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
 		return err
 	}

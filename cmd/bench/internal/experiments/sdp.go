@@ -63,7 +63,7 @@ func (all sockets) close() {
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "sdp-latency",
 		Source: "SDP fig. 6a",
 		Layer:  bench.LayerSDP,
@@ -156,7 +156,7 @@ func sdpLatency(ctx context.Context, r *run) error {
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "sdp-progress",
 		Source: "SDP fig. 8",
 		Layer:  bench.LayerSDP,
@@ -246,7 +246,7 @@ func sdpProgress(ctx context.Context, r *run) error {
 const requestsPerSecond = "requests/s"
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "sdp-http",
 		Source: "beyond the paper",
 		Layer:  bench.LayerSDP,

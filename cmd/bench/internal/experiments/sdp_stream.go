@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "sdp-bandwidth",
 		Source: "SDP fig. 6b",
 		Layer:  bench.LayerSDP,
@@ -126,7 +126,7 @@ func sdpBandwidth(ctx context.Context, r *run) error {
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "sdp-utilization",
 		Source: "SDP fig. 9",
 		Layer:  bench.LayerSDP,
@@ -242,7 +242,7 @@ func measureUtilization(ctx context.Context, r *run, bytes int) error {
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "sdp-zerocopy",
 		Source: "SDP sec. 2.2",
 		Layer:  bench.LayerSDP,

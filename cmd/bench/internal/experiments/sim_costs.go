@@ -72,7 +72,7 @@ const (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "sim-costs",
 		Source: bench.Adapter,
 		Layer:  bench.LayerMPI,

@@ -20,7 +20,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "sim-here",
 		Source: bench.Adapter,
 		Layer:  bench.LayerMPI,

@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/peers"
 	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
 	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
-	"github.com/softrnic/softrnic/internal/link"
 )
 
 // Parts of the experiment with the packets of sockets.
@@ -24,7 +22,7 @@ const (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "sockets",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
@@ -86,7 +84,6 @@ func measureSockets(ctx context.Context, r *run) error {
 		total += steps[part]
 	}
 	r.Plan(total)
-	defer withoutSharedMemory()()
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, *run) error
@@ -99,24 +96,6 @@ func measureSockets(ctx context.Context, r *run) error {
 		}
 	}
 	return nil
-}
-
-// withoutSharedMemory makes adapters that are opened from now on, also in other processes, use
-// sockets between processes of one host, until restore is called.
-func withoutSharedMemory() (restore func()) {
-	words, set := os.LookupEnv(link.EnvVar)
-	value := "noshm"
-	if words != "" {
-		value = words + ",noshm"
-	}
-	os.Setenv(link.EnvVar, value)
-	return func() {
-		if set {
-			os.Setenv(link.EnvVar, words)
-		} else {
-			os.Unsetenv(link.EnvVar)
-		}
-	}
 }
 
 // socketLatencies measures writes beside datagrams, and those of a page beside UCX.

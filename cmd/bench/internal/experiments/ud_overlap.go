@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "ud-rdma-overlap",
 		Source: "RCUD sec. 4.2",
 		Layer:  bench.LayerVerbs,

@@ -28,7 +28,7 @@ func init() {
 		{verbsbench.RDMRead, verbsbench.RCRead, "RCUD fig. 10", "ud-rdma-read", udReadClaims()},
 		{verbsbench.RDMWrite, verbsbench.RCWrite, "RCUD fig. 11", "ud-rdma-write", udWriteClaims()},
 	} {
-		bench.Register(&bench.Experiment{
+		register(&bench.Experiment{
 			Name: e.figure, Source: e.source, Layer: bench.LayerVerbs, Claims: e.claims,
 			Axes:   []bench.Axis{{Name: "size", Unit: measure.Bytes}},
 			Params: params,

@@ -13,7 +13,7 @@ import (
 
 func init() {
 	ops := []string{"rc-write", "rc-send", "uc-write", "ud-send", "rc-read", "rc-atomic"}
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "verbs-latency",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
@@ -57,7 +57,7 @@ func verbsLatencyClaims() (claims []bench.Statement) {
 func verbsLatency(ctx context.Context, r *run) error {
 	waits, sizes := r.Words("wait"), r.Ints("sizes")
 	r.Plan(len(waits) * len(sizes))
-	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func roundTrip(half bench.Sample) bench.Sample {
 
 func init() {
 	ops := []string{"rc-write", "rc-send", "rc-read", "uc-write", "ud-send"}
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "verbs-bandwidth",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
@@ -201,7 +201,7 @@ func newBandwidthLink(name string) bandwidthLink {
 	case "default-buffer":
 		l.suffix, l.config.RecvBuffer, l.base.RecvBuffer = "-default-buffer", -1, 0
 	}
-	l.config.MTU, l.config.NoSharedMemory = l.mtu, true
+	l.config.MTU = l.mtu
 	l.base.Offload = udpraw.HasOffload()
 	return l
 }
@@ -275,7 +275,7 @@ func bandwidthPoint(ctx context.Context, r *run, l bandwidthLink, pair *verbsben
 }
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "verbs-rate",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
@@ -301,7 +301,7 @@ const requests = "requests" // unit of a list's length
 func verbsRate(ctx context.Context, r *run) error {
 	lists, size := r.Ints("lists"), r.Int("size")
 	r.Plan(len(lists))
-	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true})
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
 		return err
 	}

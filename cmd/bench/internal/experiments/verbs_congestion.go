@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "verbs-congestion",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	bench.Register(&bench.Experiment{
+	register(&bench.Experiment{
 		Name:   "verbs-loss",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
@@ -61,7 +61,7 @@ func verbsLoss(ctx context.Context, r *run) error {
 	losses, delays := r.Words("losses"), r.Words("delays")
 	r.Plan(len(losses) * len(delays))
 	for _, delay := range delays {
-		clean, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true, Impair: impairSpec("", delay)})
+		clean, err := verbsbench.OpenPair(ctx, verbsbench.Config{Impair: impairSpec("", delay)})
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func lossPoint(ctx context.Context, r *run, clean *verbsbench.Pair, loss, delay 
 	if err != nil {
 		return err
 	}
-	lossy, err := verbsbench.OpenPair(ctx, verbsbench.Config{NoSharedMemory: true, Impair: impairSpec(loss, delay)})
+	lossy, err := verbsbench.OpenPair(ctx, verbsbench.Config{Impair: impairSpec(loss, delay)})
 	if err != nil {
 		return err
 	}
