@@ -102,10 +102,7 @@ func (c Ratio) addChecks(j *judgement) {
 			for _, r := range rows {
 				base, ok := j.findRow(over, c.Unit, r)
 				if figure, valid := rowRatio(r, base); ok && valid {
-					noise := j.noiseOf(base)
-					if noise == "" && !c.Limit.isWithin(figure) {
-						noise = missNoise(r, roundRatios(r, base), c.Limit)
-					}
+					noise := cmp.Or(j.noiseOf(base), straddleNoise(r, roundRatios(r, base), c.Limit))
 					j.addRatio(fmt.Sprintf("%s over %s at %s", of, over, measure.FormatAt(r.X, r.XUnit)), c.Unit, figure, c.Limit, noise)
 				}
 			}
@@ -119,8 +116,9 @@ func (c Ratio) comparePeaks(j *judgement, of, over []Row) {
 	}
 	a, b := slices.MaxFunc(of, byFigure), slices.MaxFunc(over, byFigure)
 	if figure := a.Y / b.Y; b.Y > 0 {
+		noise := cmp.Or(j.noiseOf(b), straddleNoise(a, scaleRounds(a, 1/b.Y), c.Limit))
 		j.addRatio(fmt.Sprintf("peak of %s (at %s) over that of %s (at %s)", a.Series, measure.FormatAt(a.X, a.XUnit), b.Series, measure.FormatAt(b.X, b.XUnit)),
-			c.Unit, figure, c.Limit, j.noiseOf(b))
+			c.Unit, figure, c.Limit, noise)
 	}
 }
 
@@ -151,16 +149,15 @@ func (c Value) comparedLimits() []Limit  { return []Limit{c.Limit} }
 func (c Value) addChecks(j *judgement) {
 	for _, of := range c.Of {
 		for _, r := range j.findRows(of, c.Unit, c.At) {
-			figure, noise, what := r.Y, "", of
+			figure, rounds, noise, what := r.Y, r.Rounds, "", of
 			if c.Minus != "" {
 				base, ok := j.findRow(c.Minus, c.Unit, r)
 				if !ok {
 					continue
 				}
-				figure, noise, what = r.Y-base.Y, j.noiseOf(base), of+" minus "+c.Minus
-			} else if !c.Limit.isWithin(figure) {
-				noise = missNoise(r, r.Rounds, c.Limit)
+				figure, rounds, noise, what = r.Y-base.Y, roundDifferences(r, base), j.noiseOf(base), of+" minus "+c.Minus
 			}
+			noise = cmp.Or(noise, straddleNoise(r, rounds, c.Limit))
 			j.addCheck(fmt.Sprintf("%s at %s, in %s", what, measure.FormatAt(r.X, r.XUnit), c.Unit), figure, c.Limit, noise)
 		}
 	}
@@ -242,7 +239,7 @@ func (c Growth) addChecks(j *judgement) {
 				if noise == "" {
 					noise = j.noiseOf(base)
 				}
-				r.Y, r.Rounds = figure, nil
+				r.Y, r.Rounds = figure, roundRatios(r, base)
 			} else if noise == "" {
 				noise = spreadNoise(r)
 			}
@@ -268,6 +265,8 @@ func (c Growth) compareRows(j *judgement, of string, rows []Row, noise string) {
 	for i, r := range rows[1:] {
 		first := rows[i]
 		if figure, valid := rowRatio(r, first); valid {
+			ratios := roundRatios(r, first)
+			noise := cmp.Or(noise, straddleNoise(r, ratios, c.Limit), straddleNoise(first, ratios, c.Limit))
 			j.addRatio(fmt.Sprintf("%s at %s over that at %s", of, measure.FormatAt(r.X, r.XUnit), measure.FormatAt(first.X, first.XUnit)), c.Unit, figure, c.Limit, noise)
 		}
 	}

@@ -114,10 +114,12 @@ func spreadNoise(r Row) string {
 	return ""
 }
 
-// missNoise returns a reason if the figure of a row, which misses the limit, does not refute: its
-// rounds do not agree, and some of their figures hold.
-func missNoise(r Row, figures []float64, l Limit) string {
-	if slices.ContainsFunc(figures, l.isWithin) {
+// straddleNoise returns a reason if the figure of a row decides nothing: its rounds do not agree, and
+// the limit holds in some of them and not in others. figures are those that the limit is about, in
+// each round.
+func straddleNoise(r Row, figures []float64, l Limit) string {
+	misses := func(f float64) bool { return !l.isWithin(f) }
+	if slices.ContainsFunc(figures, l.isWithin) && slices.ContainsFunc(figures, misses) {
 		return spreadNoise(r)
 	}
 	return ""
@@ -125,11 +127,29 @@ func missNoise(r Row, figures []float64, l Limit) string {
 
 // roundRatios returns the ratios of two rows in each round.
 func roundRatios(of, over Row) []float64 {
-	ratios := make([]float64, min(len(of.Rounds), len(over.Rounds)))
-	for i := range ratios {
-		ratios[i] = of.Rounds[i] / over.Rounds[i]
+	return combineRounds(of, over, func(a, b float64) float64 { return a / b })
+}
+
+// roundDifferences returns the differences of two rows in each round.
+func roundDifferences(of, minus Row) []float64 {
+	return combineRounds(of, minus, func(a, b float64) float64 { return a - b })
+}
+
+func combineRounds(a, b Row, combine func(a, b float64) float64) []float64 {
+	combined := make([]float64, min(len(a.Rounds), len(b.Rounds)))
+	for i := range combined {
+		combined[i] = combine(a.Rounds[i], b.Rounds[i])
 	}
-	return ratios
+	return combined
+}
+
+// scaleRounds returns the figures of a row in each round, times a factor.
+func scaleRounds(r Row, factor float64) []float64 {
+	scaled := make([]float64, len(r.Rounds))
+	for i, y := range r.Rounds {
+		scaled[i] = y * factor
+	}
+	return scaled
 }
 
 // rowRatio returns the median ratio of two rows of the same rounds, or the ratio of their figures if

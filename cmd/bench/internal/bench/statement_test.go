@@ -153,14 +153,38 @@ func TestNoise(t *testing.T) {
 		}
 	}
 
-	// A noisy subject refutes if all of its rounds miss the limit.
-	for want, subject := range map[string][]float64{
-		"not judged (noise: the rounds of rdma at 8 B spread 3.00 > 1.5); measured: rdma over tcp at 8 B 0.90 (at most 0.5)": {3, 9, 9},
-		"refuted because rdma over tcp at 8 B 0.90 (at most 0.5)":                                                            {6, 9, 18},
-		"reproduced: rdma over tcp at 8 B 0.30 (at most 0.5)":                                                                {3, 3, 9},
+	// A noisy subject decides if all of its rounds are on one side of the limit.
+	const spread = "not judged (noise: the rounds of rdma at 8 B spread 3.00 > 1.5); measured: "
+	ratio := Ratio{Of: []string{"rdma"}, Over: []string{"tcp"}, Unit: measure.Microseconds, At: At(8, measure.Bytes), Limit: AtMost(0.5)}
+	peak, minus := ratio, Value{Of: ratio.Of, Minus: "tcp", Unit: ratio.Unit, At: ratio.At, Limit: AtMost(-5)}
+	peak.Peak = true
+	growth := Growth{Of: ratio.Of, Over: "tcp", Unit: ratio.Unit, At: From(4, measure.Bytes), Limit: AtMost(0.5)}
+	for _, c := range []struct {
+		compare Comparison
+		subject []float64
+		want    string
+	}{
+		{ratio, []float64{3, 9, 9}, spread + "rdma over tcp at 8 B 0.90 (at most 0.5)"},
+		{ratio, []float64{3, 3, 9}, spread + "rdma over tcp at 8 B 0.30 (at most 0.5)"},
+		{ratio, []float64{6, 9, 18}, "refuted because rdma over tcp at 8 B 0.90 (at most 0.5)"},
+		{ratio, []float64{1, 2, 3}, "reproduced: rdma over tcp at 8 B 0.20 (at most 0.5)"},
+		{ratio, []float64{4, 4.2, 5.5}, "reproduced: rdma over tcp at 8 B 0.42 (at most 0.5)"},
+		{peak, []float64{3, 9, 9}, spread + "peak of rdma (at 8 B) over that of tcp (at 8 B) 0.90 (at most 0.5)"},
+		{peak, []float64{3, 3, 9}, spread + "peak of rdma (at 8 B) over that of tcp (at 8 B) 0.30 (at most 0.5)"},
+		{peak, []float64{1, 2, 3}, "reproduced: peak of rdma (at 8 B) over that of tcp (at 8 B) 0.20 (at most 0.5)"},
+		{minus, []float64{3, 9, 9}, spread + "rdma minus tcp at 8 B, in us -1.00 (at most -5)"},
+		{minus, []float64{3, 3, 9}, spread + "rdma minus tcp at 8 B, in us -7.00 (at most -5)"},
+		{minus, []float64{1, 2, 3}, "reproduced: rdma minus tcp at 8 B, in us -8.00 (at most -5)"},
+		{growth, []float64{3, 9, 9}, spread + "rdma over tcp at 8 B over that at 4 B 0.90 (at most 0.5)"},
+		{growth, []float64{3, 3, 9}, spread + "rdma over tcp at 8 B over that at 4 B 0.30 (at most 0.5)"},
+		{growth, []float64{1, 2, 3}, "reproduced: rdma over tcp at 8 B over that at 4 B 0.20 (at most 0.5)"},
 	} {
-		s := Statement{Sentence: "RDMA is faster.", Compare: Ratio{Of: []string{"rdma"}, Over: []string{"tcp"}, Unit: measure.Microseconds, At: At(8, measure.Bytes), Limit: AtMost(0.5)}}
-		require.Equal(t, want, s.judgeRows([]Row{row("rdma", 8, subject...), row("tcp", 8, 10, 10, 10)}, false).String())
+		rows := []Row{row("rdma", 8, c.subject...), row("tcp", 8, 10, 10, 10)}
+		if _, ok := c.compare.(Growth); ok {
+			rows = append(rows, row("rdma", 4, 10, 10, 10), row("tcp", 4, 10, 10, 10))
+		}
+		s := Statement{Sentence: "RDMA is faster.", Compare: c.compare}
+		require.Equal(t, c.want, s.judgeRows(rows, false).String())
 	}
 
 	slight := row("tcp", 8, 10, 15.02)

@@ -30,7 +30,7 @@ page with the statements and the recorded figures. ` + "`bench list`" + ` prints
 
 One figure that misses the limit refutes a statement, and only all of its figures together let it pass. A comparator
 whose rounds spread more than 1.5, or that is 2 times off its own best of the run, decides nothing, and neither do rounds
-of ours that spread as much and of which only some miss the limit.
+of ours that spread as much and lie on both sides of the limit, whichever side their median is on.
 `
 
 // Page returns the page in Markdown: the experiments of each paper, and those of no paper.
