@@ -200,12 +200,13 @@ func (c Alike) addChecks(j *judgement) {
 
 // Growth compares the figure of each series at the last point with that at the first, or, with
 // Step, at each point with that at the one before. With Over it compares the ratios to another
-// series.
+// series. With Ends the first and the last point must be those of At.
 type Growth struct {
 	Of    []string
 	Over  string
 	Unit  string
 	At    Points
+	Ends  bool
 	Step  bool
 	Limit Limit
 }
@@ -253,7 +254,7 @@ func (c Growth) compareRows(j *judgement, of string, rows []Row, noise string) {
 	if len(rows) == 1 {
 		j.missing = append(j.missing, fmt.Sprintf("%s was measured at one point only", of))
 	}
-	if len(rows) < 2 {
+	if len(rows) < 2 || c.Ends && !c.hasEnds(j, of, rows) {
 		return
 	}
 	if !c.Step {
@@ -270,6 +271,18 @@ func (c Growth) compareRows(j *judgement, of string, rows []Row, noise string) {
 			j.addRatio(fmt.Sprintf("%s at %s over that at %s", of, measure.FormatAt(r.X, r.XUnit), measure.FormatAt(first.X, first.XUnit)), c.Unit, figure, c.Limit, noise)
 		}
 	}
+}
+
+// hasEnds reports whether rows begin and end with the points of At. It adds those that are missing to j.
+func (c Growth) hasEnds(j *judgement, of string, rows []Row) bool {
+	ok := true
+	for _, end := range []struct{ want, x float64 }{{c.At.from, rows[0].X}, {c.At.to, rows[len(rows)-1].X}} {
+		if end.x != end.want {
+			ok = false
+			j.missing = append(j.missing, fmt.Sprintf("%s in %s was not measured %s", of, c.Unit, At(end.want, c.At.unit)))
+		}
+	}
+	return ok
 }
 
 // Flat compares the largest figure of each series over all points with the smallest.

@@ -81,6 +81,9 @@ func TestComparisons(t *testing.T) {
 		"refuted because b at 1 B, in us 10.0 (at most 9)":                         All{Value{Of: a, Unit: us, At: all, Limit: AtMost(30)}, Value{Of: b, Unit: us, At: At(1, measure.Bytes), Limit: AtMost(9)}},
 		"refuted because b at 2 B, in us 19.0 (8 to 9)":                            Value{Of: b, Unit: us, At: all, Limit: Within(8, 9)},
 		"not reached (a was measured at one point only)":                           Growth{Of: a, Unit: us, At: At(2, measure.Bytes), Limit: AtMost(2)},
+		"reproduced: a at 4 B over that at 1 B 3.00 (at least 3)":                  Growth{Of: a, Unit: us, At: Between(1, 4, measure.Bytes), Ends: true, Limit: AtLeast(3)},
+		"not reached (a in us was not measured at 0 B)":                            Growth{Of: a, Unit: us, At: Between(0, 4, measure.Bytes), Ends: true, Limit: AtLeast(3)},
+		"not reached (a in us was not measured at 8 B)":                            Growth{Of: a, Unit: us, At: Between(1, 8, measure.Bytes), Ends: true, Step: true, Limit: AtLeast(1)},
 		"not reached (b was measured at one point only)":                           Flat{Of: b, Unit: us, At: At(2, measure.Bytes), Limit: AtMost(2)},
 		"not reached (a in ms was not measured from 3 B)":                          Value{Of: a, Unit: "ms", At: From(3, measure.Bytes), Limit: AtMost(20)},
 	} {

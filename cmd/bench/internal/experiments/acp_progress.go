@@ -11,7 +11,7 @@ import (
 func init() {
 	register(&bench.Experiment{
 		Name:   "acp-progress",
-		Source: "ACP sec. IV", // future work: a progress thread
+		Source: "ACP sec. IV",
 		Layer:  bench.LayerACP,
 		Claims: acpProgressClaims(),
 		Axes:   []bench.Axis{{Name: "processors on which a process may run", Unit: processorsUnit}},
@@ -35,14 +35,14 @@ func acpProgressClaims() []bench.Statement {
 			Compare:  leftAt(acpCalls, 2, bench.AtLeast(30)),
 		},
 		{
+			Source:   bench.Adapter, // the paper leaves a progress thread to future work
 			Sentence: "With a background goroutine at most 10 % is left.",
-			Paper:    "a progress thread, future work",
 			Compare:  leftAt(acpBackground, 2, bench.AtMost(10)),
 			Because:  "the goroutine takes over 1 ms after the last call, and until then the message waits as without it",
 		},
 		{
+			Source:   bench.Adapter,
 			Sentence: "With it a computation on a machine with two processors hides at least 0.9 of the message.",
-			Paper:    "a progress thread performs the operations in the background, future work",
 			Compare:  overlapAt(acpBackground, 2, bench.AtLeast(0.9)), Because: twoProcessors,
 		},
 		{
