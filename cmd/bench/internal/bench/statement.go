@@ -37,6 +37,10 @@ const (
 	NotJudged  Word = "not judged"  // the figures do not decide: noise, a missing opponent, a quick run near the limit
 )
 
+// PartJudged is a verdict on several statements, of which some pass and the others are not judged or not
+// reached.
+const PartJudged Word = "part judged"
+
 // wordOrder has all outcomes in the order in which they are counted.
 var wordOrder = []Word{Reproduced, Beyond, Holds, Refuted, NotReached, NotJudged}
 
@@ -71,19 +75,25 @@ func (o Outcome) String() string {
 // IsPass reports whether the statement was judged and holds.
 func (o Outcome) IsPass() bool { return o.Word == Reproduced || o.Word == Beyond || o.Word == Holds }
 
-// Verdict returns the outcome of all statements together: Refuted if one is, NotJudged if none
-// passes, and else Holds.
+// Verdict returns the outcome of all statements together: Refuted if one is, Holds if all pass, PartJudged if
+// only some do, and else NotJudged.
 func Verdict(outcomes []Outcome) Word {
-	word := NotJudged
+	passed := 0
 	for _, o := range outcomes {
 		switch {
 		case o.Word == Refuted:
 			return Refuted
 		case o.IsPass():
-			word = Holds
+			passed++
 		}
 	}
-	return word
+	switch passed {
+	case 0:
+		return NotJudged
+	case len(outcomes):
+		return Holds
+	}
+	return PartJudged
 }
 
 // Count returns the number of outcomes of each word: "2 reproduced, 1 refuted".

@@ -234,7 +234,9 @@ func TestVerdict(t *testing.T) {
 		return list
 	}
 	require.Equal(t, NotJudged, Verdict(nil))
-	require.Equal(t, Holds, Verdict(of(NotReached, Beyond)))
+	require.Equal(t, Holds, Verdict(of(Reproduced, Holds, Beyond)))
+	require.Equal(t, PartJudged, Verdict(of(NotReached, Beyond)))
+	require.Equal(t, PartJudged, Verdict(of(Holds, NotJudged, NotJudged, NotJudged)), "acp-bandwidth")
 	require.Equal(t, Refuted, Verdict(of(Reproduced, Refuted)))
 	require.Equal(t, NotJudged, Verdict(of(NotReached, NotJudged)))
 	require.Equal(t, "2 reproduced, 1 refuted, 1 not judged", Count(of(Refuted, Reproduced, NotJudged, Reproduced)))

@@ -269,6 +269,13 @@ func TestPointsAreBounded(t *testing.T) {
 	}
 }
 
+// TestOneRunJudgesAll: the statements of an experiment about different points of an axis are judged by one run.
+func TestOneRunJudgesAll(t *testing.T) {
+	found, err := bench.Default.Find("a2a-rdma")
+	require.NoError(t, err)
+	require.NoError(t, bench.CheckSettings(found, bench.Settings{"ranks": "32,61"}), "its statements are about 32 and about 61 ranks")
+}
+
 // TestPaperNumbers checks that no statement would be refuted by the number of its paper.
 func TestPaperNumbers(t *testing.T) {
 	n := 0

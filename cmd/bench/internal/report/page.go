@@ -46,7 +46,8 @@ type figure struct {
 type mark string
 
 const (
-	holds   mark = "holds"   // a statement holds, and none is refuted
+	holds   mark = "holds"   // all statements hold
+	part    mark = "part"    // some hold, and the others were not judged
 	refuted mark = "refuted" // a statement is refuted
 	unclear mark = "unclear" // no statement was judged
 	failed  mark = "failed"
@@ -58,6 +59,8 @@ func (m mark) Word() string {
 	switch m {
 	case unclear:
 		return "not judged"
+	case part:
+		return string(bench.PartJudged)
 	case missing:
 		return "not run"
 	}
@@ -220,6 +223,8 @@ func markOfWord(word bench.Word) mark {
 	switch word {
 	case bench.Refuted:
 		return refuted
+	case bench.PartJudged:
+		return part
 	case bench.NotReached, bench.NotJudged:
 		return unclear
 	}
