@@ -92,6 +92,9 @@ func (s system) readGID(device string, port, index int) (gidRow, error) {
 	return row, nil
 }
 
+// maxGIDRank is the rank of the entry that selectGID prefers.
+const maxGIDRank = 3
+
 // selectGID returns the index of the entry with an address or, if that is the zero Addr, of the one
 // that fits most networks: IPv4 before global IPv6 before the rest.
 func (s system) selectGID(device string, entries int, want netip.Addr) (int, error) {
@@ -112,7 +115,7 @@ func (s system) selectGID(device string, entries int, want netip.Addr) (int, err
 		switch {
 		case row.kind != verbs.GIDRoCEv2:
 		case addr.Is4():
-			rank = 3
+			rank = maxGIDRank
 		case addr.IsGlobalUnicast():
 			rank = 2
 		default:
@@ -120,6 +123,9 @@ func (s system) selectGID(device string, entries int, want netip.Addr) (int, err
 		}
 		if rank > bestRank {
 			best, bestRank = i, rank
+		}
+		if rank == maxGIDRank && !want.IsValid() {
+			break // a table has up to 1024 entries, each with two files
 		}
 	}
 	switch {
