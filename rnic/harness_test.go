@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/softrnic/softrnic/internal/childtest"
+	"github.com/softrnic/softrnic/internal/verbstest"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -217,6 +218,39 @@ func nextOf(t testing.TB, c verbs.CQ) verbs.WC {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	return wc[0]
+}
+
+// fails waits for a completion with a status and with words of its text.
+func (e *end) fails(t testing.TB, status verbs.WCStatus, says string) {
+	t.Helper()
+	wc := e.next(t)
+	require.Equal(t, status, wc.Status, wc.Err())
+	require.ErrorContains(t, wc.Err(), says)
+}
+
+// writeTo returns a write of n bytes to the start of a region of the peer.
+func writeTo(a *end, mr verbs.MR, n int) verbs.SendWR {
+	return verbs.SendWR{Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{a.mr.SGE(0, n)}, RemoteAddr: mr.Addr(), RKey: mr.RKey()}
+}
+
+// atomicTo returns a fetch-and-add of 1 to the peer's memory at offset off.
+func atomicTo(a, b *end, off int) verbs.SendWR {
+	return verbs.SendWR{Opcode: verbs.WRAtomicFetchAdd, SGList: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: b.mr.Addr() + uint64(off),
+		RKey: b.mr.RKey(), CompareAdd: 1}
+}
+
+// newQPInState modifies a new queue pair to a state.
+func (e *end) newQPInState(t testing.TB, typ verbs.QPType, s verbs.QPState) verbs.QP {
+	t.Helper()
+	q := e.newQP(t, typ)
+	verbstest.ModifyToState(t, q, s, e.dev.Addr())
+	return q
+}
+
+// checkTransfers writes, reads and sends n bytes between a and b.
+func checkTransfers(t testing.TB, a, b *end, n int, seed uint64) {
+	t.Helper()
+	verbstest.CheckTransfers(t, verbstest.Side{CQ: a.cq, QP: a.qp, MR: a.mr}, verbstest.Side{CQ: b.cq, QP: b.qp, MR: b.mr}, n, seed)
 }
 
 // event waits for an asynchronous event of a type and skips others.

@@ -49,7 +49,7 @@ func pyverbsRows(t *testing.T) (rows []pyverbsRow) {
 }
 
 // TestPyverbsList compares docs/pyverbs-tests.md with rdma-core's list of tests and with the tests
-// of this package.
+// of this package and of the contract.
 func TestPyverbsList(t *testing.T) {
 	rows := pyverbsRows(t)
 
@@ -78,13 +78,18 @@ func TestPyverbsList(t *testing.T) {
 	}
 
 	ours := map[string]bool{}
-	files, err := filepath.Glob("*_test.go")
-	require.NoError(t, err)
-	for _, file := range files {
-		source, err := os.ReadFile(file)
+	for _, set := range []struct{ files, test, prefix string }{
+		{"*_test.go", `(?m)^func (Test\w+)\(t \*testing\.T\)`, ""}, {"../internal/verbstest/*.go", `(?m)^func test(\w+)\(t \*T\)`, "TestContract/"},
+	} {
+		files, err := filepath.Glob(set.files)
 		require.NoError(t, err)
-		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllSubmatch(source, -1) {
-			ours[string(m[1])] = true
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, m := range regexp.MustCompile(set.test).FindAllSubmatch(source, -1) {
+				ours[set.prefix+string(m[1])] = true
+			}
 		}
 	}
 	for _, r := range rows {

@@ -65,7 +65,7 @@ var (
 	// Forms of a code span. A file name without a directory needs a known extension.
 	pathRE = regexp.MustCompile(`^\.?[\w.-]+(?:/[\w.*-]+)+/?$`)
 	fileRE = regexp.MustCompile(`^[\w.-]+\.(?:go|md|txt|hex|pcap|json|s)$`)
-	testRE = regexp.MustCompile(`^(?:Test|Fuzz|Benchmark|Example)(?:[A-Z]\w*)?$`)
+	testRE = regexp.MustCompile(`^(?:(?:Test|Fuzz|Benchmark|Example)(?:[A-Z]\w*)?|TestContract/\w+)$`)
 
 	// A directory in a command or a block of code: ./cmd/bench, ./internal/...
 	commandRE = regexp.MustCompile(`(?:^|\s)\./([\w/-]+)`)
@@ -117,6 +117,11 @@ func TestDocsNamesExist(t *testing.T) {
 			}
 			for _, m := range codeRE.FindAllStringSubmatch(line.text, -1) {
 				switch span := m[1]; {
+				case testRE.MatchString(span):
+					checked["test"]++
+					if !src.tests[span] {
+						reportMissing("test", span)
+					}
 				case pathRE.MatchString(span) && src.isOwnPath(span):
 					checked["path"]++
 					if !src.hasPath(span) {
@@ -126,11 +131,6 @@ func TestDocsNamesExist(t *testing.T) {
 					checked["file"]++
 					if !slices.ContainsFunc(src.files, func(f string) bool { return filepath.Base(f) == span }) {
 						reportMissing("file", span)
-					}
-				case testRE.MatchString(span):
-					checked["test"]++
-					if !src.tests[span] {
-						reportMissing("test", span)
 					}
 				default:
 					for _, n := range src.findNames(span) {

@@ -19,7 +19,8 @@ const module = "github.com/softrnic/softrnic/"
 // A part is a directory with all directories below it, unless they have an entry.
 var allowedImports = map[string][]string{
 	"verbs":                  {},
-	"verbs/uverbs":           {"verbs", "internal/qpstate"},
+	"verbs/uverbs":           {"verbs", "internal/adapter", "internal/qpstate"},
+	"internal/verbstest":     {"verbs", "wire"},
 	"wire":                   {},
 	"iwarp":                  {},
 	"wire/mad":               {},

@@ -105,6 +105,9 @@ func (s *source) readFile(name string) error {
 			if strings.HasSuffix(name, "_test.go") {
 				s.tests[d.Name.Name] = true
 			}
+			if contract, ok := strings.CutPrefix(d.Name.Name, "test"); ok && strings.Contains(name, "verbstest/") {
+				s.tests["TestContract/"+contract] = true
+			}
 		}
 	}
 	return nil

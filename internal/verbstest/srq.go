@@ -1,8 +1,6 @@
-package rnic
+package verbstest
 
 import (
-	"testing"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -10,9 +8,9 @@ import (
 
 // srqPair is a pair whose second end has two queue pairs with a shared receive queue, connected to
 // two of the first end.
-func srqPair(t *testing.T, init verbs.SRQInitAttr) (a, b *end, from, to [2]verbs.QP, srq verbs.SRQ) {
+func srqPair(t *T, init verbs.SRQInitAttr) (a, b *end, from, to [2]verbs.QP, srq verbs.SRQ) {
 	t.Helper()
-	a, b = newEnd(t, Options{}), newEnd(t, Options{})
+	a, b = newEnd(t), newEnd(t)
 	srq, err := b.pd.CreateSRQ(init)
 	require.NoError(t, err)
 	for i := range to {
@@ -22,7 +20,7 @@ func srqPair(t *testing.T, init verbs.SRQInitAttr) (a, b *end, from, to [2]verbs
 	return a, b, from, to, srq
 }
 
-func TestSRQTraffic(t *testing.T) {
+func testSRQTraffic(t *T) {
 	a, b, from, to, srq := srqPair(t, verbs.SRQInitAttr{MaxWR: 200, MaxSGE: 1})
 	byQP := map[uint32]int{}
 	for i := range uint64(100) {
@@ -43,16 +41,16 @@ func TestSRQTraffic(t *testing.T) {
 
 	_, err := to[0].PostRecv(recv0)
 	require.ErrorIs(t, err, verbs.ErrInvalid)
-	require.ErrorContains(t, err, "the queue pair has a shared receive queue; post there")
+	t.explains(err, "the queue pair has a shared receive queue; post there")
 	require.ErrorIs(t, srq.Close(), verbs.ErrBusy)
 }
 
-// TestSRQEmpty checks that a message waits while the shared queue is empty.
-func TestSRQEmpty(t *testing.T) {
+// testSRQEmpty checks that a message waits while the shared queue is empty.
+func testSRQEmpty(t *T) {
 	a, b, from, _, srq := srqPair(t, verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
 	a.qp = from[1]
 	a.post(t, empty[0])
-	for b.dev.Stats().Counters.SendRNRErr == 0 {
+	for t.device.Counter(b.dev, "send_rnr_err") == 0 {
 		b.dev.Progress()
 	}
 	_, err := srq.PostRecv([]verbs.RecvWR{{WRID: 77}})
@@ -61,7 +59,7 @@ func TestSRQEmpty(t *testing.T) {
 	require.EqualValues(t, 77, b.poll1(t).WRID)
 }
 
-func TestResizeSRQ(t *testing.T) {
+func testResizeSRQ(t *T) {
 	_, _, _, _, srq := srqPair(t, verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
 	fill := func() (n int, err error) {
 		for err == nil {
@@ -82,7 +80,7 @@ func TestResizeSRQ(t *testing.T) {
 	require.Equal(t, 4, n)
 }
 
-func TestModifySRQLimit(t *testing.T) {
+func testModifySRQLimit(t *T) {
 	a, b, from, _, srq := srqPair(t, verbs.SRQInitAttr{MaxWR: 20, MaxSGE: 1})
 	for range 10 {
 		_, err := srq.PostRecv(recv0)

@@ -1,17 +1,15 @@
-package rnic
+package verbstest
 
 import (
-	"testing"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestRecordTimes checks that completions have times in their order only while the queue records
+// testRecordTimes checks that completions have times in their order only while the queue records
 // them, failures too.
-func TestRecordTimes(t *testing.T) {
-	e, peer := newEnd(t, Options{}), newEnd(t, Options{})
+func testRecordTimes(t *T) {
+	e, peer := newEnd(t), newEnd(t)
 	connect(t, e.dev, e.qp, peer.dev, peer.qp)
 	poll := func() verbs.WC {
 		wr := verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, RemoteAddr: peer.mr.Addr(), RKey: peer.mr.RKey(),

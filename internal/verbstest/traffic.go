@@ -1,7 +1,6 @@
-package rnic
+package verbstest
 
 import (
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +11,7 @@ import (
 
 // message sends n bytes from a to b and returns both completions. On UD the receive begins with the
 // GRH area.
-func message(t *testing.T, a, b *end, n int, change func(wr *verbs.SendWR)) (sent, got verbs.WC) {
+func message(t *T, a, b *end, n int, change func(wr *verbs.SendWR)) (sent, got verbs.WC) {
 	t.Helper()
 	wr := verbs.SendWR{WRID: 11, Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, n)}}
 	grh := 0
@@ -41,51 +40,51 @@ func message(t *testing.T, a, b *end, n int, change func(wr *verbs.SendWR)) (sen
 
 func withImm(wr *verbs.SendWR) { wr.Opcode, wr.Imm = verbs.WRSendWithImm, 0x01020304 }
 
-func TestRCSend(t *testing.T) {
-	a, b := pair(t, Options{})
+func testRCSend(t *T) {
+	a, b := pair(t)
 	for _, n := range []int{0, 1, 1024, 100_000} {
 		message(t, a, b, n, nil)
 		message(t, b, a, n, nil)
 	}
 }
 
-func TestUCSend(t *testing.T) {
-	a, b := pairOf(t, Options{}, verbs.UC)
+func testUCSend(t *T) {
+	a, b := pairOf(t, verbs.UC)
 	for _, n := range []int{0, 1, 1024, 30_000} {
 		message(t, a, b, n, nil)
 	}
 }
 
-func TestUDSend(t *testing.T) {
-	a, b := pairOf(t, Options{}, verbs.UD)
+func testUDSend(t *T) {
+	a, b := pairOf(t, verbs.UD)
 	for _, n := range []int{1, 3, 1024, 4096} {
 		_, got := message(t, a, b, n, nil)
 		require.Equal(t, verbs.WCGRH, got.Flags)
 		require.Equal(t, a.qp.Num(), got.SrcQPN)
-		from, to := a.dev.Addr().Addr().As4(), b.dev.Addr().Addr().As4()
+		from, to := t.device.Addr(a.dev).Addr().As4(), t.device.Addr(b.dev).Addr().As4()
 		require.Equal(t, append(from[:], to[:]...), b.mr.Bytes()[32:40], "the IPv4 header of the packet ends in its addresses")
 	}
 }
 
-func TestUDZeroSize(t *testing.T) {
-	a, b := pairOf(t, Options{}, verbs.UD)
+func testUDZeroSize(t *T) {
+	a, b := pairOf(t, verbs.UD)
 	message(t, a, b, 0, nil)
 }
 
-func TestRCSendImm(t *testing.T) {
-	a, b := pair(t, Options{})
+func testRCSendImm(t *T) {
+	a, b := pair(t)
 	_, got := message(t, a, b, 5000, withImm)
 	require.Equal(t, verbs.WC{WRID: 12, Opcode: verbs.WCRecv, Flags: verbs.WCWithImm, Imm: 0x01020304, ByteLen: 5000, QPN: b.qp.Num()}, got)
 }
 
-func TestUCSendImm(t *testing.T) {
-	a, b := pairOf(t, Options{}, verbs.UC)
+func testUCSendImm(t *T) {
+	a, b := pairOf(t, verbs.UC)
 	_, got := message(t, a, b, 5000, withImm)
 	require.EqualValues(t, 0x01020304, got.Imm)
 }
 
-func TestUDSendImm(t *testing.T) {
-	a, b := pairOf(t, Options{}, verbs.UD)
+func testUDSendImm(t *T) {
+	a, b := pairOf(t, verbs.UD)
 	_, got := message(t, a, b, 100, withImm)
 	require.Equal(t, verbs.WCWithImm|verbs.WCGRH, got.Flags)
 	require.EqualValues(t, 0x01020304, got.Imm)
@@ -93,8 +92,8 @@ func TestUDSendImm(t *testing.T) {
 
 // writes transfers data by RDMA write, the last one with immediate, which on UC shows that all have
 // arrived.
-func writes(t *testing.T, typ verbs.QPType) {
-	a, b := pairOf(t, Options{}, typ)
+func writes(t *T, typ verbs.QPType) {
+	a, b := pairOf(t, typ)
 	fill(a.mr.Bytes()[:20_000], 3)
 	b.recv(t, 12, 0, 0)
 	a.post(t, writeTo(a, b.mr, 10_000))
@@ -110,13 +109,13 @@ func writes(t *testing.T, typ verbs.QPType) {
 	require.Equal(t, a.mr.Bytes()[:20_000], b.mr.Bytes()[:20_000])
 }
 
-func TestRCWrite(t *testing.T) { writes(t, verbs.RC) }
-func TestUCWrite(t *testing.T) { writes(t, verbs.UC) }
+func testRCWrite(t *T) { writes(t, verbs.RC) }
+func testUCWrite(t *T) { writes(t, verbs.UC) }
 
-// TestRCZeroSize checks that keys and addresses of 0 bytes are not checked (IBTA volume 1,
+// testRCZeroSize checks that keys and addresses of 0 bytes are not checked (IBTA volume 1,
 // 9.7.4.1.5; rdma_rxe of Linux 6.1 does the same).
-func TestRCZeroSize(t *testing.T) {
-	a, b := pair(t, Options{})
+func testRCZeroSize(t *T) {
+	a, b := pair(t)
 	for _, op := range []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRRDMARead} {
 		a.post(t, verbs.SendWR{Opcode: op, RemoteAddr: 1, RKey: 0xbad})
 		require.Zero(t, a.poll1(t).ByteLen)
@@ -124,38 +123,38 @@ func TestRCZeroSize(t *testing.T) {
 	require.Equal(t, verbs.StateRTS, b.qp.State())
 }
 
-func TestRCRead(t *testing.T) {
-	a, b := pair(t, Options{})
+func testRCRead(t *T) {
+	a, b := pair(t)
 	fill(b.mr.Bytes()[:50_000], 3)
 	a.post(t, verbs.SendWR{Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{a.mr.SGE(0, 50_000)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
 	require.Equal(t, verbs.WCRDMARead, a.poll1(t).Opcode)
 	require.Equal(t, b.mr.Bytes()[:50_000], a.mr.Bytes()[:50_000])
 }
 
-// TestOpcodesOfTypes posts every opcode to queue pairs that do not support it.
-func TestOpcodesOfTypes(t *testing.T) {
+// testOpcodesOfTypes posts every opcode to queue pairs that do not support it.
+func testOpcodesOfTypes(t *T) {
 	connected := []verbs.WROpcode{verbs.WRRDMARead, verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd, verbs.WRSendWithInv}
 	refused := map[verbs.QPType][]verbs.WROpcode{
 		verbs.RC: {10, 255},
 		verbs.UC: append(connected, 10),
 		verbs.UD: append(connected, verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm, verbs.WRLocalInv, verbs.WRBindMW),
 	}
-	e := newEnd(t, Options{})
+	e := newEnd(t)
 	for typ, ops := range refused {
 		q := e.newQPInState(t, typ, verbs.StateRTS)
 		for _, op := range ops {
 			n, err := q.PostSend([]verbs.SendWR{{Opcode: op, SGList: []verbs.SGE{e.mr.SGE(0, 8)}}})
 			require.ErrorIs(t, err, verbs.ErrUnsupported, "%v on %v", op, typ)
-			require.ErrorContains(t, err, op.String())
+			t.explains(err, op.String())
 			require.Zero(t, n)
 		}
 	}
 }
 
-// TestInline sends data that is copied while posting.
-func TestInline(t *testing.T) {
+// testInline sends data that is copied while posting.
+func testInline(t *T) {
 	for _, typ := range qpTypes {
-		a, b := pairOf(t, Options{}, typ)
+		a, b := pairOf(t, typ)
 		data := []byte("taken at once")
 		message(t, a, b, len(data), func(wr *verbs.SendWR) {
 			wr.Flags, wr.InlineData, wr.SGList = verbs.SendInline, data, nil
@@ -168,8 +167,8 @@ func TestInline(t *testing.T) {
 	}
 }
 
-func TestInlineBadFlow(t *testing.T) {
-	a, b := pair(t, Options{})
+func testInlineBadFlow(t *T) {
+	a, b := pair(t)
 	for _, c := range []struct {
 		wr   verbs.SendWR
 		err  error
@@ -183,13 +182,13 @@ func TestInlineBadFlow(t *testing.T) {
 		c.wr.Flags = verbs.SendInline
 		_, err := a.qp.PostSend([]verbs.SendWR{c.wr})
 		require.ErrorIs(t, err, c.err)
-		require.ErrorContains(t, err, c.says)
+		t.explains(err, c.says)
 	}
 }
 
-// TestUnsignaled checks that only signaled requests and failures complete.
-func TestUnsignaled(t *testing.T) {
-	a, b := pair(t, Options{})
+// testUnsignaled checks that only signaled requests and failures complete.
+func testUnsignaled(t *T) {
+	a, b := pair(t)
 	wr := writeTo(a, b.mr, 8)
 	list := []verbs.SendWR{wr, wr, wr, wr}
 	for i := range list {
@@ -207,8 +206,8 @@ func TestUnsignaled(t *testing.T) {
 	require.Equal(t, verbs.WCRemAccessErr, wc.Status)
 }
 
-// TestSignaling posts an unsignaled and a signaled request, and counts their completions.
-func TestSignaling(t *testing.T) {
+// testSignaling posts an unsignaled and a signaled request, and counts their completions.
+func testSignaling(t *T) {
 	for name, c := range map[string]struct {
 		init verbs.QPInitAttr
 		want []uint64
@@ -217,9 +216,9 @@ func TestSignaling(t *testing.T) {
 		"with all signaled":    {verbs.QPInitAttr{SignalAll: true}, []uint64{1, 2}},
 		"selectively signaled": {verbs.QPInitAttr{SelectiveSignaling: true}, []uint64{2}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(t *T) {
 			for _, typ := range []verbs.QPType{verbs.RC, verbs.UC} {
-				a, b := newEnd(t, Options{}), newEnd(t, Options{})
+				a, b := newEnd(t), newEnd(t)
 				c.init.Type, c.init.SendCQ, c.init.RecvCQ, c.init.Cap = typ, a.cq, a.cq, sizes
 				var err error
 				a.qp, err = a.pd.CreateQP(c.init)
@@ -239,10 +238,10 @@ func TestSignaling(t *testing.T) {
 	}
 }
 
-// TestFence reads memory that a later request overwrites at the peer, and sends the result of an
+// testFence reads memory that a later request overwrites at the peer, and sends the result of an
 // earlier read.
-func TestFence(t *testing.T) {
-	a, b := pair(t, Options{})
+func testFence(t *T) {
+	a, b := pair(t)
 	for i := range 50 {
 		fill(b.mr.Bytes()[:9000], uint64(i))
 		want := append([]byte(nil), b.mr.Bytes()[:9000]...)
@@ -257,21 +256,23 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestNoReceive sends to a peer that posts no receive: the message is retried as often as rnr_retry
+// testNoReceive sends to a peer that posts no receive: the message is retried as often as rnr_retry
 // permits.
-func TestNoReceive(t *testing.T) {
-	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+func testNoReceive(t *T) {
+	a, b := newEnd(t), newEnd(t)
 	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{RNRRetries: 2, RNRDelay: 10 * time.Microsecond})
 	a.post(t, empty[0])
 	wc := a.next(t)
 	require.Equal(t, verbs.WCRNRRetryExcErr, wc.Status)
-	require.Equal(t, 2, wc.Failure.Retries)
-	require.ErrorContains(t, wc.Err(), "the peer posts receives too late, or too few")
+	if t.device.Explains {
+		require.Equal(t, 2, wc.Failure.Retries)
+	}
+	t.explains(wc.Err(), "the peer posts receives too late, or too few")
 }
 
-// TestMessageTooLong sends more than fits in the receive.
-func TestMessageTooLong(t *testing.T) {
-	a, b := pair(t, Options{})
+// testMessageTooLong sends more than fits in the receive.
+func testMessageTooLong(t *T) {
+	a, b := pair(t)
 	b.recv(t, 1, 0, 99)
 	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 100)}})
 	a.fails(t, verbs.WCRemInvReqErr, "longer than the peer's receive")
@@ -279,10 +280,10 @@ func TestMessageTooLong(t *testing.T) {
 	require.Zero(t, b.mr.Bytes()[99])
 }
 
-// TestUDDrops sends datagrams that are dropped: each is counted under its reason, and the queue
+// testUDDrops sends datagrams that are dropped: each is counted under its reason, and the queue
 // pair continues.
-func TestUDDrops(t *testing.T) {
-	a, b := pairOf(t, Options{}, verbs.UD)
+func testUDDrops(t *T) {
+	a, b := pairOf(t, verbs.UD)
 	drops := map[string]func(wr *verbs.SendWR){
 		wire.DropBadQKey.String():         func(wr *verbs.SendWR) { wr.RemoteQKey++ },
 		wire.DropUnknownQPN.String():      func(wr *verbs.SendWR) { wr.RemoteQPN ^= 1 },
@@ -294,12 +295,12 @@ func TestUDDrops(t *testing.T) {
 		change(&wr)
 		a.post(t, wr)
 		a.poll1(t)
-		for b.dev.Stats().Drops[reason] == 0 {
+		for t.device.Drops != nil && t.device.Drops(b.dev, reason) == 0 {
 			b.dev.Progress()
 		}
 	}
 	_, err := a.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, AH: a.handle(t, b.dev), RemoteQPN: 5, SGList: []verbs.SGE{a.mr.SGE(0, 4097)}}})
 	require.ErrorIs(t, err, verbs.ErrLimit)
-	require.ErrorContains(t, err, "message of 4097 bytes, limit 4096")
+	t.explains(err, "message of 4097 bytes, limit 4096")
 	message(t, a, b, 100, nil)
 }

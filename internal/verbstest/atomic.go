@@ -1,8 +1,7 @@
-package rnic
+package verbstest
 
 import (
 	"sync/atomic"
-	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -19,16 +18,8 @@ func atomicTo(a, b *end, off int) verbs.SendWR {
 		RKey: b.mr.RKey(), CompareAdd: 1}
 }
 
-// fails waits for a completion with a status and with words of its text.
-func (e *end) fails(t testing.TB, status verbs.WCStatus, says string) {
-	t.Helper()
-	wc := e.next(t)
-	require.Equal(t, status, wc.Status, wc.Err())
-	require.ErrorContains(t, wc.Err(), says)
-}
-
-func TestAtomicCmpAndSwap(t *testing.T) {
-	a, b := pair(t, Options{})
+func testAtomicCmpAndSwap(t *T) {
+	a, b := pair(t)
 	there := wordAt(b.mr, 16)
 	for _, c := range []struct{ have, compare, swap, want uint64 }{
 		{0, 0, 1, 1},
@@ -46,8 +37,8 @@ func TestAtomicCmpAndSwap(t *testing.T) {
 	}
 }
 
-func TestAtomicFetchAndAdd(t *testing.T) {
-	a, b := pair(t, Options{})
+func testAtomicFetchAndAdd(t *T) {
+	a, b := pair(t)
 	atomic.StoreUint64(wordAt(b.mr, 8), 1<<64-3)
 	for i := range uint64(5) {
 		a.post(t, atomicTo(a, b, 8))
@@ -57,10 +48,10 @@ func TestAtomicFetchAndAdd(t *testing.T) {
 	require.EqualValues(t, 2, b.mr.LoadUint64(8))
 }
 
-// TestAtomicWithProcessor checks that atomics of peers and of the processor do not lose each
+// testAtomicWithProcessor checks that atomics of peers and of the processor do not lose each
 // other's additions.
-func TestAtomicWithProcessor(t *testing.T) {
-	a, b := pair(t, Options{})
+func testAtomicWithProcessor(t *T) {
+	a, b := pair(t)
 	const n = 500
 	done := make(chan struct{})
 	go func() {
@@ -77,40 +68,40 @@ func TestAtomicWithProcessor(t *testing.T) {
 	require.Equal(t, uint64(n<<32|n), b.mr.LoadUint64(0))
 }
 
-func TestAtomicInvalidQPAccess(t *testing.T) {
-	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+func testAtomicInvalidQPAccess(t *T) {
+	a, b := newEnd(t), newEnd(t)
 	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{Access: verbs.AccessRemoteWrite | verbs.AccessRemoteRead})
 	a.post(t, atomicTo(a, b, 0))
 	a.fails(t, verbs.WCRemInvReqErr, "does not permit the operation")
 }
 
-func TestAtomicInvalidMRAccess(t *testing.T) {
-	a, b := pair(t, Options{})
+func testAtomicInvalidMRAccess(t *T) {
+	a, b := pair(t)
 	b.mr = b.reg(t, 64, verbs.AccessLocalWrite|verbs.AccessRemoteWrite|verbs.AccessRemoteRead)
 	a.post(t, atomicTo(a, b, 0))
 	a.fails(t, verbs.WCRemAccessErr, "without AccessRemoteAtomic")
 	require.Zero(t, b.mr.LoadUint64(0))
 }
 
-func TestAtomicNonAlignedAddr(t *testing.T) {
+func testAtomicNonAlignedAddr(t *T) {
 	for _, off := range []int{1, 4, 7} {
-		a, b := pair(t, Options{})
+		a, b := pair(t)
 		a.post(t, atomicTo(a, b, off))
 		a.fails(t, verbs.WCRemInvReqErr, "the address of an atomic must be a multiple of 8")
 		require.Zero(t, b.mr.LoadUint64(0))
 	}
 }
 
-func TestAtomicInvalidLKey(t *testing.T) {
-	a, b := pair(t, Options{})
+func testAtomicInvalidLKey(t *T) {
+	a, b := pair(t)
 	wr := atomicTo(a, b, 0)
 	wr.SGList[0].LKey++
 	a.post(t, wr)
 	a.fails(t, verbs.WCLocProtErr, "the lkey is not registered")
 }
 
-func TestAtomicInvalidRKey(t *testing.T) {
-	a, b := pair(t, Options{})
+func testAtomicInvalidRKey(t *T) {
+	a, b := pair(t)
 	wr := atomicTo(a, b, 0)
 	wr.RKey++
 	a.post(t, wr)
@@ -118,14 +109,14 @@ func TestAtomicInvalidRKey(t *testing.T) {
 	require.Zero(t, b.mr.LoadUint64(0))
 }
 
-// TestAtomicInvalidLength checks that the result of an atomic has 8 bytes.
-func TestAtomicInvalidLength(t *testing.T) {
-	a, b := pair(t, Options{})
+// testAtomicInvalidLength checks that the result of an atomic has 8 bytes.
+func testAtomicInvalidLength(t *T) {
+	a, b := pair(t)
 	for _, n := range []int{0, 4, 9} {
 		wr := atomicTo(a, b, 0)
 		wr.SGList = []verbs.SGE{a.mr.SGE(0, n)}
 		_, err := a.qp.PostSend([]verbs.SendWR{wr})
 		require.ErrorIs(t, err, verbs.ErrInvalid)
-		require.ErrorContains(t, err, "an atomic returns 8 bytes")
+		t.explains(err, "an atomic returns 8 bytes")
 	}
 }

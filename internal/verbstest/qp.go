@@ -1,21 +1,19 @@
-package rnic
+package verbstest
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/ifwatch"
 	"github.com/softrnic/softrnic/verbs"
 )
 
 // qpTypes are the types of which a program may create any number.
 var qpTypes = []verbs.QPType{verbs.RC, verbs.UC, verbs.UD}
 
-func TestCreateQP(t *testing.T) {
-	e := newEnd(t, Options{})
+func testCreateQP(t *T) {
+	e := newEnd(t)
 	attr := e.dev.QueryDevice()
 	for _, typ := range append(qpTypes, verbs.GSI) {
 		for _, size := range []verbs.QPCap{
@@ -33,8 +31,8 @@ func TestCreateQP(t *testing.T) {
 	}
 }
 
-func TestCreateQPIllegalCaps(t *testing.T) {
-	e := newEnd(t, Options{})
+func testCreateQPIllegalCaps(t *T) {
+	e := newEnd(t)
 	attr := e.dev.QueryDevice()
 	for name, size := range map[string]verbs.QPCap{
 		"MaxSendWR":     {MaxSendWR: attr.MaxQPWR + 1},
@@ -46,15 +44,15 @@ func TestCreateQPIllegalCaps(t *testing.T) {
 		for _, typ := range qpTypes {
 			_, err := e.pd.CreateQP(verbs.QPInitAttr{Type: typ, SendCQ: e.cq, RecvCQ: e.cq, Cap: size})
 			require.ErrorIs(t, err, verbs.ErrLimit)
-			require.ErrorContains(t, err, name+" is ")
-			require.ErrorContains(t, err, "want 0 to ")
+			t.explains(err, name+" is ")
+			t.explains(err, "want 0 to ")
 		}
 	}
-	require.Equal(t, 1, e.dev.Stats().QPs, "what was refused left nothing behind")
+	t.count(e.dev, "qp", 1, "what was refused left nothing behind")
 }
 
-func TestQueryQP(t *testing.T) {
-	e := newEnd(t, Options{})
+func testQueryQP(t *T) {
+	e := newEnd(t)
 	srq, err := e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1})
 	require.NoError(t, err)
 	for _, typ := range qpTypes {
@@ -72,9 +70,9 @@ func TestQueryQP(t *testing.T) {
 	}
 }
 
-// TestQueryConnectedQP sets every attribute and queries it.
-func TestQueryConnectedQP(t *testing.T) {
-	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+// testQueryConnectedQP sets every attribute and queries it.
+func testQueryConnectedQP(t *T) {
+	a, b := newEnd(t), newEnd(t)
 	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{Access: verbs.AccessRemoteRead, MTU: verbs.MTU512, AckTimeout: verbs.AckTimeout(10), Retries: 3,
 		RNRRetries: 2, RNRDelay: 60 * time.Microsecond, MaxRdAtomic: 4, MaxDestRdAtomic: 6})
 	attr, _ := a.qp.Query()
@@ -83,14 +81,14 @@ func TestQueryConnectedQP(t *testing.T) {
 	require.Equal(t, verbs.QPAttr{
 		State: verbs.StateRTS, CurState: verbs.StateRTS, PathMTU: verbs.MTU512, RQPSN: 0xfffff0, SQPSN: 100, DestQPN: b.qp.Num(),
 		AccessFlags: verbs.AccessRemoteRead,
-		AV: verbs.AHAttr{DGID: verbs.GIDFromAddr(b.dev.Addr().Addr()), UDPPort: b.dev.Addr().Port(), PortNum: 1, HopLimit: 64,
-			PeerBuffer: port.RecvBuffer, Selective: true},
+		AV: verbs.AHAttr{DGID: verbs.GIDFromAddr(t.device.Addr(b.dev).Addr()), UDPPort: t.device.Addr(b.dev).Port(), PortNum: 1, HopLimit: 64,
+			PeerBuffer: port.RecvBuffer, Selective: port.Selective},
 		PortNum: 1, Timeout: 10, RetryCnt: 3, RNRRetry: 2, MinRNRTimer: 5, MaxRdAtomic: 4, MaxDestRdAtomic: 6,
 	}, attr)
 }
 
-func TestModifyUDQP(t *testing.T) {
-	e := newEndOf(t, Options{}, verbs.UD)
+func testModifyUDQP(t *T) {
+	e := newEndOf(t, verbs.UD)
 	require.NoError(t, verbs.ActivateUD(e.qp, 0x123, 0x45))
 	attr, _ := e.qp.Query()
 	require.EqualValues(t, 0x123, attr.QKey)
@@ -103,13 +101,13 @@ func TestModifyUDQP(t *testing.T) {
 	require.Equal(t, verbs.QPAttr{}, attr)
 }
 
-// TestModifyQPBadFlow sets invalid attributes, which leave the queue pair unchanged.
-func TestModifyQPBadFlow(t *testing.T) {
-	a, b := pair(t, Options{})
+// testModifyQPBadFlow sets invalid attributes, which leave the queue pair unchanged.
+func testModifyQPBadFlow(t *T) {
+	a, b := pair(t)
 	before, _ := a.qp.Query()
 	q := a.newQP(t, verbs.RC)
 	require.NoError(t, verbs.ToInit(q, 0))
-	gid := verbs.GIDFromAddr(b.dev.Addr().Addr())
+	gid := verbs.GIDFromAddr(t.device.Addr(b.dev).Addr())
 	good := verbs.QPAttr{State: verbs.StateRTR, AV: verbs.AHAttr{DGID: gid}, PathMTU: verbs.MTU1024, DestQPN: 5, MaxDestRdAtomic: 1, MinRNRTimer: 1}
 	toRTR := verbs.AttrState | verbs.AttrAV | verbs.AttrPathMTU | verbs.AttrDestQPN | verbs.AttrRQPSN | verbs.AttrMaxDestRdAtomic | verbs.AttrMinRNRTimer
 	for says, spoil := range map[string]func(a *verbs.QPAttr){
@@ -131,33 +129,23 @@ func TestModifyQPBadFlow(t *testing.T) {
 		spoil(&attr)
 		err := q.Modify(attr, toRTR)
 		require.ErrorIs(t, err, verbs.ErrInvalid, says)
-		require.ErrorContains(t, err, says)
+		t.explains(err, says)
 		require.Equal(t, verbs.StateInit, q.State())
 	}
 	require.NoError(t, q.Modify(good, toRTR))
 
 	err := a.qp.Modify(verbs.QPAttr{CurState: verbs.StateRTR}, verbs.AttrCurState)
 	require.ErrorIs(t, err, verbs.ErrInvalid)
-	require.ErrorContains(t, err, "cur_state is RTR, the queue pair is in RTS")
+	t.explains(err, "cur_state is RTR, the queue pair is in RTS")
 	err = a.qp.Modify(verbs.QPAttr{DestQPN: 4}, verbs.AttrDestQPN)
 	require.ErrorIs(t, err, verbs.ErrInvalid)
-	require.ErrorContains(t, err, "RC queue pair from RTS to RTS does not take DEST_QPN")
+	t.explains(err, "RC queue pair from RTS to RTS does not take DEST_QPN")
 	after, _ := a.qp.Query()
 	require.Equal(t, before, after)
 }
 
-// TestModifyQPMTULimit checks that a larger path MTU than that of the interface is refused.
-func TestModifyQPMTULimit(t *testing.T) {
-	e := newEnd(t, Options{})
-	e.dev.port.state.Store(&ifwatch.State{HasAddr: true, Up: true, MTU: 1500})
-	require.NoError(t, verbs.ToInit(e.qp, 0))
-	err := e.qp.Modify(verbs.QPAttr{State: verbs.StateRTR, PathMTU: verbs.MTU2048}, verbs.AttrState|verbs.AttrPathMTU)
-	require.ErrorIs(t, err, verbs.ErrLimit)
-	require.ErrorContains(t, err, "path MTU 2048, the port's active MTU is 1024")
-}
-
-func TestModifyRCQPRdAtomic(t *testing.T) {
-	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+func testModifyRCQPRdAtomic(t *T) {
+	a, b := newEnd(t), newEnd(t)
 	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{MaxRdAtomic: 12, MaxDestRdAtomic: 12})
 	attr, _ := b.qp.Query()
 	require.EqualValues(t, 12, attr.MaxRdAtomic)
@@ -171,10 +159,10 @@ func TestModifyRCQPRdAtomic(t *testing.T) {
 	require.EqualValues(t, 100, b.mr.LoadUint64(0))
 }
 
-// TestManyReads has the maximum number of outstanding reads of both endpoints; more than that of
+// testManyReads has the maximum number of outstanding reads of both endpoints; more than that of
 // the peer is refused when connecting.
-func TestManyReads(t *testing.T) {
-	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+func testManyReads(t *T) {
+	a, b := newEnd(t), newEnd(t)
 	ea, err := verbs.LocalEndpoint(a.dev, a.qp, 1)
 	require.NoError(t, err)
 	eb, err := verbs.LocalEndpoint(b.dev, b.qp, 1)
@@ -197,11 +185,11 @@ func TestManyReads(t *testing.T) {
 	}
 }
 
-// TestUDQPPrivilegedQKey sets a Q_Key with its top bit; a send with the bit uses the queue pair's
+// testUDQPPrivilegedQKey sets a Q_Key with its top bit; a send with the bit uses the queue pair's
 // own.
-func TestUDQPPrivilegedQKey(t *testing.T) {
+func testUDQPPrivilegedQKey(t *T) {
 	const privileged = 0x80000000
-	a, b := newEndOf(t, Options{}, verbs.UD), newEndOf(t, Options{}, verbs.UD)
+	a, b := newEndOf(t, verbs.UD), newEndOf(t, verbs.UD)
 	for _, e := range []*end{a, b} {
 		require.NoError(t, verbs.ActivateUD(e.qp, privileged, 0))
 		attr, _ := e.qp.Query()
@@ -213,14 +201,14 @@ func TestUDQPPrivilegedQKey(t *testing.T) {
 	require.EqualValues(t, 40, b.poll1(t).ByteLen)
 }
 
-// TestGSI exchanges datagrams between the management queue pairs, whose number and Q_Key are
+// testGSI exchanges datagrams between the management queue pairs, whose number and Q_Key are
 // constant. A device has one.
-func TestGSI(t *testing.T) {
-	a, b := newEndOf(t, Options{}, verbs.GSI), newEndOf(t, Options{}, verbs.GSI)
+func testGSI(t *T) {
+	a, b := newEndOf(t, verbs.GSI), newEndOf(t, verbs.GSI)
 	require.EqualValues(t, 1, a.qp.Num())
 	q, err := a.pd.CreateQP(verbs.QPInitAttr{Type: verbs.GSI, SendCQ: a.cq, RecvCQ: a.cq, Cap: sizes})
 	require.ErrorIs(t, err, verbs.ErrBusy)
-	require.ErrorContains(t, err, "the device's GSI queue pair exists already")
+	t.explains(err, "the device's GSI queue pair exists already")
 	require.True(t, q == nil, "and not an interface around nil")
 	for _, e := range []*end{a, b} {
 		require.NoError(t, e.qp.Modify(verbs.QPAttr{State: verbs.StateInit, PortNum: 1}, verbs.AttrState|verbs.AttrPort|verbs.AttrPKeyIndex|verbs.AttrQKey))
@@ -239,47 +227,19 @@ func TestGSI(t *testing.T) {
 }
 
 // newQPInState modifies a new queue pair to a state.
-func (e *end) newQPInState(t *testing.T, typ verbs.QPType, s verbs.QPState) verbs.QP {
+func (e *end) newQPInState(t *T, typ verbs.QPType, s verbs.QPState) verbs.QP {
 	t.Helper()
 	q := e.newQP(t, typ)
-	move := func(to verbs.QPState, mask verbs.QPAttrMask) {
-		require.NoError(t, q.Modify(verbs.QPAttr{State: to, PortNum: 1, PathMTU: verbs.MTU1024, DestQPN: 5, MaxRdAtomic: 1, MaxDestRdAtomic: 1,
-			AV: verbs.AHAttr{DGID: verbs.GIDFromAddr(e.dev.Addr().Addr()), UDPPort: e.dev.Addr().Port()}}, verbs.AttrState|mask))
-	}
-	toInit, toRTR, toRTS := verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrAccessFlags,
-		verbs.AttrAV|verbs.AttrPathMTU|verbs.AttrDestQPN|verbs.AttrRQPSN, verbs.AttrSQPSN
-	switch typ {
-	case verbs.RC:
-		toRTR |= verbs.AttrMaxDestRdAtomic | verbs.AttrMinRNRTimer
-		toRTS |= verbs.AttrTimeout | verbs.AttrRetryCnt | verbs.AttrRNRRetry | verbs.AttrMaxQPRdAtomic
-	case verbs.UD:
-		toInit, toRTR = verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrQKey, 0
-	}
-	for _, step := range []struct {
-		to   verbs.QPState
-		mask verbs.QPAttrMask
-	}{{verbs.StateInit, toInit}, {verbs.StateRTR, toRTR}, {verbs.StateRTS, toRTS}} {
-		if s == verbs.StateReset {
-			break
-		}
-		move(step.to, step.mask)
-		if s == step.to {
-			break
-		}
-	}
-	if s == verbs.StateSQD || s == verbs.StateErr {
-		move(s, 0)
-	}
-	require.Equal(t, s, q.State())
+	ModifyToState(t, q, s, t.device.Addr(e.dev))
 	return q
 }
 
-func TestPostReceiveStateBadFlow(t *testing.T) {
-	e := newEnd(t, Options{})
+func testPostReceiveStateBadFlow(t *T) {
+	e := newEnd(t)
 	for _, typ := range qpTypes {
 		_, err := e.newQPInState(t, typ, verbs.StateReset).PostRecv(recv0)
 		require.ErrorIs(t, err, verbs.ErrState)
-		require.ErrorContains(t, err, "state RESET; modify it to INIT first")
+		t.explains(err, "state RESET; modify it to INIT first")
 		for _, s := range []verbs.QPState{verbs.StateInit, verbs.StateRTR, verbs.StateRTS, verbs.StateSQD} {
 			n, err := e.newQPInState(t, typ, s).PostRecv(recv0)
 			require.NoError(t, err, "%v in %v", typ, s)
@@ -291,15 +251,15 @@ func TestPostReceiveStateBadFlow(t *testing.T) {
 	}
 }
 
-func TestPostSendStateBadFlow(t *testing.T) {
-	e := newEnd(t, Options{})
+func testPostSendStateBadFlow(t *T) {
+	e := newEnd(t)
 	ah := e.handle(t, e.dev)
 	send := []verbs.SendWR{{Opcode: verbs.WRSend, AH: ah, RemoteQPN: 0xabcdef}}
 	for _, typ := range qpTypes {
 		for _, s := range []verbs.QPState{verbs.StateReset, verbs.StateInit, verbs.StateRTR} {
 			n, err := e.newQPInState(t, typ, s).PostSend(send)
 			require.ErrorIs(t, err, verbs.ErrState, "%v in %v", typ, s)
-			require.ErrorContains(t, err, fmt.Sprintf("state %v; modify it to RTS first", s))
+			t.explains(err, fmt.Sprintf("state %v; modify it to RTS first", s))
 			require.Zero(t, n)
 		}
 		for _, s := range []verbs.QPState{verbs.StateRTS, verbs.StateSQD} {
@@ -312,8 +272,8 @@ func TestPostSendStateBadFlow(t *testing.T) {
 	}
 }
 
-func TestFullRQBadFlow(t *testing.T) {
-	e := newEnd(t, Options{})
+func testFullRQBadFlow(t *T) {
+	e := newEnd(t)
 	for _, typ := range qpTypes {
 		q := e.newQPInState(t, typ, verbs.StateInit)
 		n, err := q.PostRecv(make([]verbs.RecvWR, sizes.MaxRecvWR+3))
@@ -321,26 +281,26 @@ func TestFullRQBadFlow(t *testing.T) {
 		require.Equal(t, sizes.MaxRecvWR, n, "what fits is accepted")
 		n, err = q.PostRecv(recv0)
 		require.ErrorIs(t, err, verbs.ErrQueueFull)
-		require.ErrorContains(t, err, "poll completions first or create a larger one")
+		t.explains(err, "poll completions first or create a larger one")
 		require.Zero(t, n)
 	}
 }
 
-func TestFullSQBadFlow(t *testing.T) {
-	e := newEnd(t, Options{})
+func testFullSQBadFlow(t *T) {
+	e := newEnd(t)
 	q := e.newQPInState(t, verbs.RC, verbs.StateRTS) // the peer does not respond
 	n, err := q.PostSend(make([]verbs.SendWR, sizes.MaxSendWR+3))
 	require.ErrorIs(t, err, verbs.ErrQueueFull)
 	require.Equal(t, sizes.MaxSendWR, n)
 }
 
-func TestRQWithLargerSGLBadFlow(t *testing.T) {
-	e := newEnd(t, Options{})
+func testRQWithLargerSGLBadFlow(t *T) {
+	e := newEnd(t)
 	for _, typ := range qpTypes {
 		q := e.newQPInState(t, typ, verbs.StateInit)
 		n, err := q.PostRecv([]verbs.RecvWR{{}, {SGList: make([]verbs.SGE, sizes.MaxRecvSGE+1)}, {}})
 		require.ErrorIs(t, err, verbs.ErrLimit)
-		require.ErrorContains(t, err, "5 scatter/gather elements, MaxRecvSGE is 4")
+		t.explains(err, "5 scatter/gather elements, MaxRecvSGE is 4")
 		require.Equal(t, 1, n)
 	}
 }
