@@ -32,4 +32,7 @@ func runGuestTests(t *testing.T, path string, args ...string) {
 }
 
 // TestUverbs runs the tests of package uverbs on the guest's kernel.
-func TestUverbs(t *testing.T) { runGuestTests(t, "verbs/uverbs") }
+func TestUverbs(t *testing.T) { runGuestTests(t, "verbs/uverbs", "-test.skip=^TestContract$") }
+
+// TestContract runs the tests of the contract of package verbs on the guest's kernel.
+func TestContract(t *testing.T) { runGuestTests(t, "verbs/uverbs", "-test.run=^TestContract$") }

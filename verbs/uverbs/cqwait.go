@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -17,6 +18,7 @@ type queueWaiters struct {
 
 	mu      sync.Mutex
 	armed   bool // ReqNotify was called since the last event
+	only    bool // for solicited completions only
 	pending bool // the armed event happened
 	parked  []chan struct{}
 	spare   []chan struct{}
@@ -65,8 +67,23 @@ func (w *queueWaiters) takeArmed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	armed := w.armed
-	w.armed = false
+	w.armed, w.only = false, false
 	return armed
+}
+
+// setArmed records a call of ReqNotify. Arming for any completion remains.
+func (w *queueWaiters) setArmed(solicitedOnly bool) {
+	w.mu.Lock()
+	w.only = solicitedOnly && (w.only || !w.armed)
+	w.armed = true
+	w.mu.Unlock()
+}
+
+// isSolicitedOnly reports whether the queue is armed for solicited completions only.
+func (w *queueWaiters) isSolicitedOnly() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.armed && w.only
 }
 
 // setPending records the event for Wait.
@@ -91,9 +108,7 @@ func (c *completionQueue) ReqNotify(solicitedOnly bool) error {
 	if err := c.checkOpen(c.dev, op, c); err != nil {
 		return err
 	}
-	c.waiters.mu.Lock()
-	c.waiters.armed = true
-	c.waiters.mu.Unlock()
+	c.waiters.setArmed(solicitedOnly)
 	if c.overrun.Load() {
 		c.channel.raiseEvent(c)
 		return nil
@@ -135,6 +150,12 @@ func (c *completionQueue) PollWait(ctx context.Context, wc []verbs.WC) (int, err
 		if n, err = c.Poll(wc); n > 0 || err != nil {
 			return true, err
 		}
+		if c.waiters.isSolicitedOnly() {
+			// The kernel's queue has one arming: for any completion it would end the Wait of a
+			// solicited one.
+			time.AfterFunc(pollInterval, c.waiters.wakeAll)
+			return false, nil
+		}
 		if err = c.armKernel(false); err != nil {
 			return false, opError("arm CQ", c.String(), err)
 		}
@@ -143,6 +164,9 @@ func (c *completionQueue) PollWait(ctx context.Context, wc []verbs.WC) (int, err
 	})
 	return n, err
 }
+
+// pollInterval is the interval of polls in PollWait while the queue is armed for solicited completions.
+const pollInterval = 100 * time.Microsecond
 
 // waitUntil parks the caller until check returns true or an error, ctx ends, or the queue is closed.
 func (c *completionQueue) waitUntil(ctx context.Context, op string, check func() (bool, error)) error {

@@ -116,7 +116,7 @@ func (k *fakeKernel) answer(command uint32, body []byte) []byte {
 	case cmdGetContext:
 		return bytesOf(&getContextResponse{asyncFD: k.pipe(&k.async)})
 	case cmdQueryDevice:
-		return bytesOf(&queryDeviceResponse{vendorID: k.vendor, maxQPWR: 1 << 14, maxSGE: 32, maxCQE: 1 << 15, maxSRQWR: 1 << 14, maxSRQSGE: 27, ports: 1})
+		return bytesOf(&queryDeviceResponse{vendorID: k.vendor, maxQPWR: 1 << 14, maxSGE: 32, maxCQE: 1 << 15, maxQPReads: 128, maxQPInitReads: 128, maxSRQWR: 1 << 14, maxSRQSGE: 27, ports: 1})
 	case cmdQueryPort:
 		return bytesOf(&queryPortResponse{gids: 3, activeMTU: uint8(verbs.MTU1024), maxMTU: uint8(verbs.MTU4096), linkLayer: 2, state: uint8(verbs.PortActive)})
 	case cmdCreateChannel:

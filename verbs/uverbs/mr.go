@@ -72,7 +72,7 @@ func (pd *protectionDomain) registerMR(b []byte, iova uint64, access verbs.Acces
 	if err := execute(pd.dev.file, cmdRegMR, &body, &r); err != nil {
 		return nil, registerError(op, len(b), err)
 	}
-	m := &memoryRegion{pd: pd, memory: b, iova: iova, lkey: r.lkey, access: access, handleGuard: handleGuard{handle: r.handle}}
+	m := &memoryRegion{pd: pd, memory: b, iova: iova, lkey: r.lkey, access: access &^ verbs.AccessOptional, handleGuard: handleGuard{handle: r.handle}}
 	if access&verbs.AccessRemote != 0 {
 		m.rkey = r.rkey
 	}

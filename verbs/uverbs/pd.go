@@ -132,7 +132,7 @@ func (d *device) encodeDestination(op string, a verbs.AHAttr) (qpDestination, er
 // decodeDestination undoes encodeDestination.
 func (d *device) decodeDestination(q *qpDestination) verbs.AHAttr {
 	return verbs.AHAttr{DGID: q.dgid, SGIDIndex: d.kernelGIDIndex(int(q.sgidIndex)), TrafficClass: q.trafficClass,
-		FlowLabel: q.flowLabel, HopLimit: q.hopLimit, SL: q.sl, PortNum: q.port}
+		FlowLabel: q.flowLabel, HopLimit: q.hopLimit, SL: q.sl, PortNum: q.port, UDPPort: rocePort}
 }
 
 // String returns the name of the handle for errors.

@@ -29,7 +29,7 @@ func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) {
 	accepted := len(wrs)
 	var err error
 	for i := range wrs {
-		if r.isFull(at) {
+		if r.isFull(at, q.init.Cap.MaxSendWR) {
 			err = &verbs.OpError{Op: op, Object: q.String(), Err: verbs.ErrQueueFull}
 		} else {
 			err = q.storeRequest(r.elementAt(at), &wrs[i])
@@ -68,6 +68,9 @@ func (q *queuePair) storeRequest(to unsafe.Pointer, wr *verbs.SendWR) error {
 	case verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm, verbs.WRRDMARead:
 		*(*remoteRequest)(unsafe.Pointer(&e.request)) = remoteRequest{addr: wr.RemoteAddr, rkey: wr.RKey}
 	case verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd:
+		if n := listLength(wr.SGList); n != 8 && wr.Flags&verbs.SendInline == 0 {
+			return invalidError(op, q.String(), "an atomic returns 8 bytes: the list has %d", n)
+		}
 		*(*atomicRequest)(unsafe.Pointer(&e.request)) = atomicRequest{addr: wr.RemoteAddr, compareAdd: wr.CompareAdd, swap: wr.Swap, rkey: wr.RKey}
 	case verbs.WRBindMW:
 		return q.storeBind(e, wr)
@@ -107,9 +110,7 @@ func (q *queuePair) storeData(e *sendElement, wr *verbs.SendWR) error {
 		if len(wr.SGList) > q.init.Cap.MaxSendSGE {
 			return limitError(op, q.String(), "number of SGEs", len(wr.SGList), q.init.Cap.MaxSendSGE)
 		}
-		for i := range wr.SGList {
-			length += uint64(wr.SGList[i].Length)
-		}
+		length = listLength(wr.SGList)
 		storeList(behind, wr.SGList)
 		e.data.count = uint32(len(wr.SGList))
 	}
@@ -121,6 +122,14 @@ func (q *queuePair) storeData(e *sendElement, wr *verbs.SendWR) error {
 	}
 	e.data.length, e.data.remaining = uint32(length), uint32(length)
 	return nil
+}
+
+// listLength returns the sum of the lengths of a scatter/gather list.
+func listLength(list []verbs.SGE) (n uint64) {
+	for i := range list {
+		n += uint64(list[i].Length)
+	}
+	return n
 }
 
 // maxMessage is the maximum message length in bytes (IBTA volume 1, 9.4.1). rxe itself has 2^31,

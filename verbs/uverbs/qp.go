@@ -176,7 +176,7 @@ func (q *queuePair) Type() verbs.QPType { return q.init.Type }
 func (q *queuePair) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	const op = "post receive"
 	if q.srq != nil {
-		return 0, &verbs.OpError{Op: op, Object: q.String(), Err: verbs.ErrUnsupported, Detail: "its receives are posted to " + q.srq.String()}
+		return 0, invalidError(op, q.String(), "the queue pair has a shared receive queue; post there")
 	}
 	state := verbs.QPState(q.state.Load())
 	if !qpstate.MayReceive(state) {

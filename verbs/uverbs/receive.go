@@ -33,7 +33,7 @@ func (q *receiveRing) postReceives(object fmt.Stringer, wrs []verbs.RecvWR) (int
 	var err error
 	for i := range wrs {
 		list := wrs[i].SGList
-		if r.isFull(at) {
+		if r.isFull(at, q.maxWR) {
 			err = &verbs.OpError{Op: op, Object: object.String(), Err: verbs.ErrQueueFull}
 		} else if len(list) > q.maxSGE {
 			err = limitError(op, object.String(), "number of SGEs", len(list), q.maxSGE)

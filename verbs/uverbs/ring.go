@@ -58,8 +58,11 @@ func (r *ring) countUsed() int {
 	return int((r.producer.Load() - r.consumer.Load()) & r.mask)
 }
 
-// isFull reports whether an element cannot be produced at index.
-func (r *ring) isFull(index uint32) bool { return (index+1-r.consumer.Load())&r.mask == 0 }
+// isFull reports whether an element cannot be produced at index: the ring has more places than limit,
+// the number of elements that the program has asked for.
+func (r *ring) isFull(index uint32, limit int) bool {
+	return int((index-r.consumer.Load())&r.mask) >= min(limit, int(r.mask))
+}
 
 // capacity returns the maximum number of elements in the ring: one place stays empty.
 func (r *ring) capacity() int { return int(r.mask) }

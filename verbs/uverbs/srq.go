@@ -96,7 +96,7 @@ func (s *sharedReceiveQueue) Modify(a verbs.SRQAttr, mask verbs.SRQAttrMask) err
 		return opError(op, s.String(), err)
 	}
 	old := s.receives.ring
-	s.receives.ring = resized
+	s.receives.ring, s.receives.maxWR = resized, a.MaxWR
 	return opError(op, s.String(), d.file.unmapQueue(old))
 }
 
@@ -110,7 +110,9 @@ func (s *sharedReceiveQueue) Query() (verbs.SRQAttr, error) {
 	if err := execute(s.pd.dev.file, cmdQuerySRQ, &destroyBody{handle: s.handle}, &r); err != nil {
 		return verbs.SRQAttr{}, opError(op, s.String(), err)
 	}
-	return verbs.SRQAttr{MaxWR: int(r.maxWR), MaxSGE: int(r.maxSGE), Limit: int(r.limit)}, nil
+	s.receives.mu.Lock()
+	defer s.receives.mu.Unlock()
+	return verbs.SRQAttr{MaxWR: s.receives.maxWR, MaxSGE: int(r.maxSGE), Limit: int(r.limit)}, nil
 }
 
 // handleAsync implements object.
