@@ -41,6 +41,12 @@ func (r *Request) Reject(reason Reason, private []byte) error {
 		}
 		return nil
 	}
+	if in := r.orClosed(); in.kernel != nil {
+		if err := in.rejectKernel(private); err != nil {
+			return wrapError("reject", r.RemoteAddr(), err, "")
+		}
+		return nil
+	}
 	if err := checkPrivateData(private, mad.REJPrivateLen); err != nil {
 		return wrapError("reject", r.RemoteAddr(), err, "")
 	}
@@ -102,6 +108,9 @@ func (r *Request) Accept(ctx context.Context, qp verbs.QP, o AcceptOptions) (*Co
 func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*Conn, error) {
 	if r.orClosed().stream != nil {
 		return r.acceptStream(qp, o)
+	}
+	if r.orClosed().kernel != nil {
+		return r.acceptKernel(ctx, qp, o)
 	}
 	attr, err := r.checkAccept(qp, o)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
@@ -20,6 +21,7 @@ type Conn struct {
 	m             *Manager
 	id            uint32
 	qp            verbs.QP
+	kernel        adapter.ConnectorConn // the kernel's part, or nil
 	local, remote netip.AddrPort
 	adapter       netip.AddrPort
 	params        Params
@@ -136,6 +138,9 @@ func (c *Conn) Disconnect(ctx context.Context, private []byte) error {
 	if c.m.streams != nil {
 		return c.disconnectStream(private)
 	}
+	if c.kernel != nil {
+		return c.disconnectKernel(ctx, private)
+	}
 	c.terminate(ErrClosed, nil)
 	c.m.mu.Lock()
 	if c.m.machine.Disconnect(c.m.now(), c.id, private) {
@@ -146,6 +151,11 @@ func (c *Conn) Disconnect(ctx context.Context, private []byte) error {
 		c.markReleased(false)
 	}
 	c.m.mu.Unlock()
+	return c.awaitRelease(ctx)
+}
+
+// awaitRelease waits until the peer has confirmed the end, or cannot be reached.
+func (c *Conn) awaitRelease(ctx context.Context) error {
 	vtime.WaitUntil(func() bool { return vtime.IsClosed(c.released) || ctx.Err() != nil })
 	select {
 	case <-c.released:

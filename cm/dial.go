@@ -33,7 +33,7 @@ func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o 
 
 // unreachableHint returns probable causes of err if the peer did not reply, and "" otherwise.
 func (m *Manager) unreachableHint(err error, peerPort uint16) string {
-	if m.streams != nil {
+	if m.streams != nil || m.kernel != nil {
 		return ""
 	}
 	var refused *verbs.RefusedError
@@ -50,6 +50,9 @@ func (m *Manager) unreachableHint(err error, peerPort uint16) string {
 func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o *DialOptions) (*Conn, error) {
 	if m.streams != nil {
 		return m.dialStream(ctx, addr, qp, o)
+	}
+	if m.kernel != nil {
+		return m.dialKernel(ctx, addr, qp, o)
 	}
 	addr, peer, err := resolvePeer(addr, o)
 	if err != nil {

@@ -116,6 +116,9 @@ func (m *Manager) checkReachable(peer netip.AddrPort) error {
 	if m.streams != nil {
 		return errNoStream
 	}
+	if m.kernel != nil {
+		return errNoKernel
+	}
 	if !peer.Addr().IsValid() {
 		return fmt.Errorf("%w: no address", verbs.ErrInvalid)
 	}

@@ -134,6 +134,9 @@ func (r *Request) acceptExternal(qp *ExternalQP, private []byte) (*Conn, error) 
 	if in.stream != nil {
 		return nil, errNoStream
 	}
+	if in.kernel != nil {
+		return nil, errNoKernel
+	}
 	if err := qp.validate(); err != nil {
 		return nil, err
 	}

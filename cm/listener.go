@@ -23,7 +23,7 @@ type listener struct {
 	wake    chan struct{} // capacity 1; holds a token if queue may have an element
 	done    chan struct{} // closed by markClosed
 	closed  bool
-	stream  adapter.StreamListener // with iWARP, or nil
+	stream  adapter.StreamListener // with iWARP or of the kernel, or nil
 }
 
 // An incomingRequest is a peer's request from its arrival to its reply. The fields after id are
@@ -37,6 +37,7 @@ type incomingRequest struct {
 	private   []byte
 	id        uint32
 	stream    adapter.StreamRequest // with iWARP, or nil
+	kernel    adapter.ConnectorConn // of the kernel, or nil
 
 	queueElem *list.Element // in l.queue until Accept dequeues the request
 	resolved  bool          // withdrawn or replied to
@@ -47,6 +48,9 @@ type incomingRequest struct {
 func (m *Manager) listen(space PortSpace, port uint16, s protocol.ServiceOptions) (*listener, error) {
 	if m.streams != nil {
 		return nil, m.listenError(port, errNoStream)
+	}
+	if m.kernel != nil {
+		return nil, m.listenError(port, errNoKernel)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -175,6 +179,9 @@ func (l *listener) dequeue() *incomingRequest {
 // close closes the listener and rejects all requests that Accept has not returned.
 func (l *listener) close() error {
 	if l.stream != nil {
+		if l.m.kernel != nil {
+			return l.closeKernel()
+		}
 		return l.closeStream()
 	}
 	l.m.mu.Lock()
@@ -269,6 +276,13 @@ func (m *Manager) Listen(port uint16, o ListenOptions) (*Listener, error) {
 	}
 	if m.streams != nil {
 		l, err := m.listenStream(port, &o)
+		if err != nil {
+			return nil, err
+		}
+		return &Listener{l}, nil
+	}
+	if m.kernel != nil {
+		l, err := m.listenKernel(port, &o)
 		if err != nil {
 			return nil, err
 		}

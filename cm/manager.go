@@ -22,9 +22,10 @@ type Manager struct {
 	addr           netip.AddrPort // of the adapter
 	port           verbs.PortAttr
 	limits         verbs.DeviceAttr
-	gsi            *gsi             // queue pair 1; nil with iWARP
-	streams        adapter.Streams  // set-up of connections with iWARP, or nil
-	services       adapter.Services // of an address that other devices share, or nil
+	gsi            *gsi              // queue pair 1; nil with iWARP
+	streams        adapter.Streams   // set-up of connections with iWARP, or nil
+	kernel         adapter.Connector // set-up of connections by the kernel, or nil
+	services       adapter.Services  // of an address that other devices share, or nil
 	openedAt       time.Time
 	done           chan struct{} // closed when the goroutine has returned
 	closeOnce      sync.Once
@@ -64,6 +65,12 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	}
 	if streams := adapter.StreamsOf(dev); streams != nil {
 		return newStreamManager(dev, o, streams)
+	}
+	switch kernel, err := adapter.OpenConnector(dev); {
+	case err != nil:
+		return nil, &Error{Op: "open manager", Err: err}
+	case kernel != nil:
+		return newKernelManager(dev, o, kernel)
 	}
 	port, err := dev.QueryPort(1)
 	if err != nil {
@@ -220,6 +227,10 @@ func (m *Manager) Close() (err error) {
 	m.closeOnce.Do(func() {
 		if m.streams != nil {
 			err = m.closeStreams()
+			return
+		}
+		if m.kernel != nil {
+			err = m.closeKernel()
 			return
 		}
 		m.removeCounters()

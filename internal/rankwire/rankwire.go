@@ -54,9 +54,10 @@ type Wire struct {
 	job      uint64
 	cm       *cm.Manager
 	listener *cm.Listener
-	requests *cm.UDListener  // of RequestDial, or nil
-	streams  adapter.Streams // with iWARP, which has no datagrams, or nil
-	asked    chan int        // with iWARP: ranks that have called RequestDial
+	requests *cm.UDListener    // of RequestDial, or nil
+	streams  adapter.Streams   // with iWARP, which has no datagrams, or nil
+	kernel   adapter.Connector // for requests to dial, where the kernel connects and has no datagrams, or nil
+	asked    chan int          // with iWARP: ranks that have called RequestDial
 	work     vtime.Group
 }
 
@@ -77,13 +78,17 @@ func Listen(dev verbs.Device, book Book, o Options) (_ *Wire, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.cm.Close())
+			err = errors.Join(err, w.closeManagers())
 		}
 	}()
 	if w.listener, err = w.cm.Listen(0, cm.ListenOptions{NoUC: true}); err != nil {
 		return nil, err
 	}
 	if w.streams = adapter.StreamsOf(dev); w.streams != nil {
+		w.asked = make(chan int)
+	} else if w.kernel, err = adapter.OpenConnector(dev); err != nil {
+		return nil, err
+	} else if w.kernel != nil {
 		w.asked = make(chan int)
 	} else if o.Requests {
 		if w.requests, err = w.cm.ListenUD(w.listener.Addr().Port(), cm.ListenOptions{}); err != nil {
@@ -159,7 +164,7 @@ func (w *Wire) Serve(ctx context.Context, accept func(Ticket, *cm.Request)) {
 				switch t, err := w.parseTicket(r.PrivateData()); {
 				case err != nil:
 					_ = r.Reject(cm.ConsumerReject, []byte(err.Error()))
-				case w.streams != nil && t.Channel == requestChannel:
+				case w.asked != nil && t.Channel == requestChannel:
 					_ = r.Reject(cm.ConsumerReject, []byte("received"))
 					select {
 					case w.asked <- t.Rank:
@@ -184,8 +189,8 @@ func (w *Wire) Dial(ctx context.Context, rank, channel int, qp verbs.QP, o cm.Di
 	return w.cm.Dial(ctx, at, qp, o)
 }
 
-// requestChannel is the channel of a connection request with iWARP that stands for RequestDial. The peer
-// rejects it.
+// requestChannel is the channel of a connection request that stands for RequestDial, without datagrams.
+// The peer rejects it.
 const requestChannel = 1<<31 - 1
 
 // RequestDial asks a rank to dial this one. It returns nil when the rank has received the
@@ -197,6 +202,9 @@ func (w *Wire) RequestDial(ctx context.Context, rank int) error {
 	}
 	if w.streams != nil {
 		return w.requestByStream(ctx, at)
+	}
+	if w.kernel != nil {
+		return w.requestByKernel(ctx, at)
 	}
 	_, err = w.cm.DialUD(ctx, at, cm.UDDialOptions{UDPPort: udpPort, PrivateData: w.appendTicket(nil, 0)})
 	if rejected := (*cm.UDRejectError)(nil); errors.As(err, &rejected) && rejected.Status == cm.UDReject {
@@ -218,11 +226,31 @@ func (w *Wire) requestByStream(ctx context.Context, at netip.AddrPort) error {
 	return err
 }
 
+// requestByKernel is RequestDial by a connection of the kernel, which is for no queue pair.
+func (w *Wire) requestByKernel(ctx context.Context, at netip.AddrPort) error {
+	conn, err := w.kernel.Resolve(ctx, uint16(cm.TCP), at, 0, verbs.RC)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	err = conn.Connect(ctx, adapter.ConnectorParam{QPN: noQueuePair, Private: w.appendTicket(nil, requestChannel)})
+	if rejection := (*adapter.ConnectorRejection)(nil); errors.As(err, &rejection) && cm.Reason(rejection.Reason) == cm.ConsumerReject {
+		return nil // the rejection is the acknowledgement
+	}
+	if err == nil {
+		err = fmt.Errorf("%w: %v accepted a request for a connection from there", ErrRefused, at)
+	}
+	return err
+}
+
+// noQueuePair is the queue pair number of a request that the peer rejects: that of multicast.
+const noQueuePair = 0xffffff
+
 // ServeRequests starts a goroutine that calls dial with each rank that requests it by
 // RequestDial, until ctx ends or the wire is closed.
 func (w *Wire) ServeRequests(ctx context.Context, dial func(rank int)) {
 	w.work.Go(func() {
-		for w.streams != nil {
+		for w.asked != nil {
 			select {
 			case rank := <-w.asked:
 				dial(rank)
@@ -250,8 +278,16 @@ func (w *Wire) Notify(qp verbs.QP) { w.cm.Notify(qp) }
 // Close closes the connection manager and waits for the goroutines of Serve and
 // ServeRequests.
 func (w *Wire) Close() error {
-	err := w.cm.Close()
+	err := w.closeManagers()
 	w.work.Wait()
+	return err
+}
+
+func (w *Wire) closeManagers() error {
+	err := w.cm.Close()
+	if w.kernel != nil {
+		err = errors.Join(err, w.kernel.Close())
+	}
 	return err
 }
 

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -310,4 +312,41 @@ func TestBadRing(t *testing.T) {
 	r, err := newRing(memory)
 	require.NoError(t, err)
 	require.Equal(t, 3, r.capacity())
+}
+
+// TestConnectionManagerErrors opens the kernel's connection manager where it is missing, closed to the
+// user, or of another version.
+func TestConnectionManagerErrors(t *testing.T) {
+	s := fakeSystem(t)
+	_, err := s.openConnectionManager()
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "load the kernel's module rdma_ucm")
+
+	writeFile(t, s, "misc/rdma_cm/abi_version", "3")
+	_, err = s.openConnectionManager()
+	require.ErrorIs(t, err, verbs.ErrUnsupported)
+	require.ErrorContains(t, err, "ABI version 3 of rdma_ucm: want 4")
+
+	writeFile(t, s, "misc/rdma_cm/abi_version", "4")
+	_, err = s.openConnectionManager()
+	require.ErrorIs(t, err, fs.ErrNotExist, "no node")
+
+	if os.Getuid() == 0 {
+		return // may open everything; TestUnprivileged has the error of the device in the guest
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.nodes, "rdma_cm"), nil, 0o000))
+	_, err = s.openConnectionManager()
+	require.ErrorIs(t, err, fs.ErrPermission)
+	require.ErrorContains(t, err, "grant the user read and write access to the file")
+}
+
+// TestCMAddresses encodes addresses of the connection manager.
+func TestCMAddresses(t *testing.T) {
+	for text, length := range map[string]uint16{"192.0.2.1:7174": 16, "[2001:db8::1]:1": 28} {
+		var a cmAddr
+		addr := netip.MustParseAddrPort(text)
+		require.Equal(t, length, a.encode(addr))
+		require.Equal(t, addr, a.decode())
+	}
+	require.Equal(t, netip.AddrPort{}, new(cmAddr).decode())
 }
