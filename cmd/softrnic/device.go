@@ -89,7 +89,7 @@ func (a *app) openAt(ip netip.Addr) (verbs.Device, error) {
 // devices.
 func (a *app) openAtPort(at netip.AddrPort) (verbs.Device, error) {
 	if a.device != "" {
-		return a.openKernelDevice()
+		return a.openKernelDevice(at.Addr())
 	}
 	o, err := a.deviceOptions()
 	if err != nil {
@@ -111,9 +111,13 @@ func (a *app) openAtPort(at netip.AddrPort) (verbs.Device, error) {
 // kernelPrefix begins the names of the kernel's devices as values of --device.
 const kernelPrefix = "uverbs:"
 
-// openKernelDevice opens the device of --device, at the address of --addr if that is given.
-func (a *app) openKernelDevice() (verbs.Device, error) {
+// openKernelDevice opens the device of --device, at the address of --addr if that is given, or else at
+// the given one unless that is of the loopback interface, which no device of the kernel has.
+func (a *app) openKernelDevice(at netip.Addr) (verbs.Device, error) {
 	o := uverbs.Options{Name: strings.TrimPrefix(a.device, kernelPrefix)}
+	if at.IsValid() && !at.IsLoopback() && !at.IsUnspecified() {
+		o.Addr = at
+	}
 	if a.addr != "" {
 		var err error
 		if o.Addr, err = netip.ParseAddr(a.addr); err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,9 +36,29 @@ func addGroup(root *cobra.Command, id string, list ...*cobra.Command) {
 // there.
 var commandsWithoutDevice = []string{"stat", "top", "history", "capture", "version", "completion", "help"}
 
-// commandsWithKernelDevice are the commands that run on a device of the kernel. Others need a
-// connection manager or the inside of softrnic.
-var commandsWithKernelDevice = []string{"devinfo", "pingpong", "perf"}
+// withoutKernelDevice are the reasons of commands that do not run on a device of the kernel.
+var withoutKernelDevice = map[string]string{
+	"udaddy":  "its requests go through queue pair 1, which belongs to the kernel",
+	"doctor":  "it checks softrnic; devinfo shows a device of the kernel",
+	"run":     "it puts softrnic in the place of libibverbs, with which the program finds the kernel's devices",
+	"env":     "it puts softrnic in the place of libibverbs, with which a program finds the kernel's devices",
+	"mpirun":  "the programs that it starts open their devices themselves",
+	"stat":    "it reads the counters of softrnic; rdma-statistic(8) reads those of the kernel",
+	"top":     "it reads the counters of softrnic; rdma-statistic(8) reads those of the kernel",
+	"history": "it reads the packets of softrnic",
+	"capture": "it makes softrnic write its packets; use tcpdump(8)",
+	"version": "it opens no device", "completion": "it opens no device", "help": "it opens no device",
+}
+
+// kernelDeviceReason returns the reason that c does not run on a device of the kernel, or "".
+func kernelDeviceReason(c *cobra.Command) string {
+	for ; c.HasParent(); c = c.Parent() {
+		if reason := withoutKernelDevice[c.Name()]; reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
 
 // commandsWithoutJSON are the commands with the output of another program. They refuse --json with
 // the reason.
@@ -65,8 +84,8 @@ func checkFlagsApply(c *cobra.Command) error {
 			return usageErrorf("--%s: %s opens no device", name, c.CommandPath())
 		}
 	}
-	if c.Flags().Changed("device") && !isWithin(c, commandsWithKernelDevice) {
-		return usageErrorf("--device: %s does not run on a device of the kernel: only %s do, which need no connection manager", c.CommandPath(), strings.Join(commandsWithKernelDevice, ", "))
+	if reason := kernelDeviceReason(c); c.Flags().Changed("device") && reason != "" {
+		return usageErrorf("--device: %s does not run on a device of the kernel: %s", c.CommandPath(), reason)
 	}
 	return nil
 }
@@ -82,7 +101,7 @@ func filteredHelp(standard func(*cobra.Command, []string)) func(*cobra.Command, 
 		hide("addr", !opensDevice(c))
 		hide("impair", !opensDevice(c))
 		hide("wire", !opensDevice(c))
-		hide("device", c.HasParent() && !isWithin(c, commandsWithKernelDevice))
+		hide("device", kernelDeviceReason(c) != "")
 		hide("json", isWithin(c, commandsWithoutJSON))
 		standard(c, args)
 	}
