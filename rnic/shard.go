@@ -103,7 +103,7 @@ type monitorState struct {
 	serviceDone    chan struct{} // closed when the service goroutine has ended
 }
 
-// txBatchBytes is the capacity of the transmit batch: four full GSO groups.
+// txBatchBytes is the largest capacity of the transmit batch: four full GSO groups.
 const txBatchBytes = 256 << 10
 
 // rxBatchSlots is the number of datagrams, of up to 64 KiB each, that one read
@@ -122,7 +122,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 	}
 	s.streams.tcp, _ = conn.(*link.TCP)
 	if s.tx == nil {
-		s.tx = link.NewBatch(txBatchBytes)
+		s.tx = link.NewGrowingBatch(txBatchBytes)
 	}
 	if s.rx == nil {
 		s.rx = link.NewDatagrams(rxBatchSlots)

@@ -35,7 +35,9 @@ const (
 // A Batch belongs to one goroutine at a time. Once its buffers have grown to
 // the size of the traffic it does not allocate.
 type Batch struct {
-	buf           []byte // packets built so far; the capacity never changes
+	buf           []byte // packets built so far; Reset grows the capacity
+	maxBytes      int    // of buf
+	filled        bool   // buf had no room for a packet
 	packets       []packet
 	groups        []group
 	zeroCopyCount int // packets with a zero-copy payload
@@ -77,10 +79,18 @@ type group struct {
 	closed       bool // ends with a shorter packet: nothing may follow
 }
 
-// NewBatch returns a batch for at most maxBytes bytes of packets. The address
-// space is allocated at once; the system backs it with memory on use.
-func NewBatch(maxBytes int) *Batch {
-	return &Batch{buf: make([]byte, 0, maxBytes)}
+// NewBatch returns a batch for at most n bytes of packets.
+func NewBatch(n int) *Batch { return &Batch{buf: make([]byte, 0, n), maxBytes: n} }
+
+// firstBytes is the capacity of a growing batch that has not been full yet.
+const firstBytes = MaxPacket
+
+// NewGrowingBatch returns a batch that begins with room for a GSO group, which
+// doubles after each batch that was full, up to maxBytes.
+func NewGrowingBatch(maxBytes int) *Batch {
+	b := NewBatch(min(maxBytes, firstBytes))
+	b.maxBytes = maxBytes
+	return b
 }
 
 // Next reserves space for a packet of n bytes (BTH to ICRC) to the given
@@ -101,6 +111,7 @@ func (b *Batch) Next(to *wire.Path, n int) []byte {
 			n, cap(b.buf), wire.MinPacketLen, min(MaxPacket, cap(b.buf))))
 	}
 	if end > cap(b.buf) {
+		b.filled = true
 		return nil
 	}
 	b.buf = b.buf[:end]
@@ -242,6 +253,10 @@ func (b *Batch) Append(to *wire.Path, pkt []byte) bool {
 // Reset empties the batch. Slices from Next are invalid from here on.
 func (b *Batch) Reset() {
 	b.buf = b.buf[:0]
+	if b.filled && cap(b.buf) < b.maxBytes {
+		b.buf = make([]byte, 0, min(2*cap(b.buf), b.maxBytes))
+	}
+	b.filled = false
 	if b.zeroCopyCount > 0 {
 		clear(b.packets) // releases user memory
 		b.zeroCopyCount = 0
@@ -259,7 +274,7 @@ func (b *Batch) Len() int { return len(b.packets) }
 // Bytes returns the number of bytes, BTH to ICRC of every packet.
 func (b *Batch) Bytes() int { return len(b.buf) }
 
-// Cap returns the capacity in bytes.
+// Cap returns the capacity in bytes, until Reset.
 func (b *Batch) Cap() int { return cap(b.buf) }
 
 // Packet returns packet i, 0 <= i < Len, and its path.

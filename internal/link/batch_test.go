@@ -159,6 +159,23 @@ func TestBatchFull(t *testing.T) {
 	require.Panics(t, func() { NewBatch(1<<20).Next(pathA, MaxPacket+1) }, "no UDP datagram")
 }
 
+// TestBatchGrows checks that a batch takes memory for what it has to hold, up to its maximum.
+func TestBatchGrows(t *testing.T) {
+	const most = 4*firstBytes - 1000
+	b := NewGrowingBatch(most)
+	for _, want := range []int{firstBytes, 2 * firstBytes, most, most} {
+		b.Next(pathA, 100)
+		b.Reset() // was not full
+		require.Equal(t, want, b.Cap())
+		bytes := 0
+		for b.Next(pathA, 1000) != nil {
+			bytes += 1000
+		}
+		require.Equal(t, want/1000*1000, bytes)
+		b.Reset()
+	}
+}
+
 func TestAppend(t *testing.T) {
 	from, to := NewBatch(4096), NewBatch(4096)
 	for i := range 3 {

@@ -94,7 +94,7 @@ func (c *conn) writeBatch(b *link.Batch) error {
 
 // writeRest sends the groups of c.unringed through the socket.
 func (c *conn) writeRest(b *link.Batch) error {
-	if c.rest == nil {
+	if c.rest == nil || c.rest.Cap() < b.Cap() {
 		c.rest = link.NewBatch(b.Cap())
 	}
 	c.rest.Reset()
