@@ -26,7 +26,7 @@ func (a Alltoall) applyTo(o *mpi.Options) {
 
 // Memory is the memory use of a rank.
 type Memory struct {
-	Heap        float64 // heap bytes in use
+	Heap        float64 // heap bytes in use since before Init
 	Connections float64 // open connections
 }
 
@@ -70,10 +70,16 @@ func (w rank) measureMemory(after Traffic) (_ *Memory, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return &Memory{Heap: heapBytes() - w.before, Connections: float64(w.Stats().Connections)}, nil
+}
+
+// heapBytes returns the heap bytes in use.
+func heapBytes() float64 {
 	runtime.GC()
+	runtime.GC() // frees objects released by the first collection
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return &Memory{Heap: float64(m.HeapAlloc), Connections: float64(w.Stats().Connections)}, nil
+	return float64(m.HeapAlloc)
 }
 
 // exchangeBytes exchanges a byte with each rank.

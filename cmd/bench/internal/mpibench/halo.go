@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
@@ -184,13 +183,6 @@ func (w rank) runHalo(r *haloRound) (out reply, err error) {
 // measureHaloMemory measures the growth of the heap with many exchanges that are in use.
 func (w rank) measureHaloMemory(r *haloRound) (*HaloMemory, error) {
 	const exchanges = 200
-	heap := func() float64 {
-		runtime.GC()
-		runtime.GC() // frees objects released by the first collection
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return float64(m.HeapAlloc)
-	}
 	list := make([]*haloExchange, exchanges+1)
 	var first float64
 	for i := range list {
@@ -202,10 +194,10 @@ func (w rank) measureHaloMemory(r *haloRound) (*HaloMemory, error) {
 			return nil, err
 		}
 		if list[i] = x; i == 0 {
-			first = heap()
+			first = heapBytes()
 		}
 	}
-	out := &HaloMemory{Rank: first, Neighbor: (heap()-first)/exchanges/2 - 2*float64(r.Size)}
+	out := &HaloMemory{Rank: first, Neighbor: (heapBytes()-first)/exchanges/2 - 2*float64(r.Size)}
 	for _, x := range list {
 		if err := x.free(); err != nil {
 			return nil, err

@@ -104,16 +104,20 @@ func init() {
 				return err
 			}
 		}
+		before := heapBytes()
 		world, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{Spin: c.Spin, Impair: c.Impair}) }, o)
 		if err != nil {
 			return err
 		}
-		return proc.Serve(ctx, w, rank{world}.serveRequest) // ends with the process, without Finalize
+		return proc.Serve(ctx, w, rank{world, before}.serveRequest) // ends with the process, without Finalize
 	})
 }
 
 // A rank is one of the processes.
-type rank struct{ mpi.World }
+type rank struct {
+	mpi.World
+	before float64 // heap bytes of the program without the library
+}
 
 func (w rank) serveRequest(_ context.Context, r request) (out reply, err error) {
 	switch {
