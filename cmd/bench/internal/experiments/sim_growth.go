@@ -43,6 +43,8 @@ const (
 	growthQPs       = "queue pairs a rank"
 	growthMessages  = "CM messages a rank"
 	growthLog2Ranks = "ceil-log2-ranks" // in growthQPs
+	simulationTime  = "-simulation"     // behind a series: time that its simulation takes, in seconds
+	seconds         = "s of this machine"
 )
 
 // modelOf returns the series of the model of a series.
@@ -72,7 +74,7 @@ const wireMTU = 4 << 10
 
 // growthCalls are the calls of sim-growth.
 var growthCalls = []growthCall{
-	{growthBarrier, mpi.UD, "barrier", "dissemination", 16 << 10, 2, 4, nil,
+	{growthBarrier, mpi.UD, "barrier", "dissemination", 64 << 10, 2, 4, nil,
 		func(w mpi.World, _ int) func() error { return w.Barrier },
 		func(c *simulated.Costs, n, _ int) time.Duration {
 			return time.Duration(growthRounds(n)) * message(c, 0)
@@ -149,7 +151,7 @@ func init() {
 		Claims: simGrowthClaims(),
 		Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}},
 		Params: []bench.Param{
-			{Name: "ranks", Kind: bench.Ints, Default: "64,256,1K,4K", Quick: "64,256,1K", Min: 2, Max: 16 << 10, Doc: "simulated ranks, each with a processor and an adapter; above 4,096 the barrier only"},
+			{Name: "ranks", Kind: bench.Ints, Default: "64,256,1K,4K", Quick: "64,256,1K", Min: 2, Max: 64 << 10, Doc: "simulated ranks, each with a processor and an adapter; above 4,096 the barrier only"},
 			{Name: "direct", Kind: bench.Int, Default: "1K", Quick: "256", Min: 2, Max: 1 << 10, Doc: "most ranks of a direct alltoall, whose ranks all have state for each other; over RC at most 256"},
 			{Name: "large", Kind: bench.Int, Default: "256KiB", Min: 8 << 10, Max: 1 << 20, Doc: "bytes of the large allreduce"},
 			testBedParam("ppopp2007"),
@@ -205,6 +207,9 @@ func simGrowthClaims() []bench.Statement {
 		Compare: bench.All{bench.Value{Of: []string{growthMemoryUD}, Unit: measure.Bytes, At: counts, Limit: bench.AtMost(128 << 10)},
 			bench.Ratio{Of: []string{growthMemoryRC}, Over: []string{growthMemoryUD}, Unit: measure.Bytes, At: counts, Limit: bench.AtLeast(2)}},
 		Because: "each doubling of the ranks adds two peers, and four tables have an entry for each rank of the job",
+	}, {
+		Sentence: "Init and seven barriers over UD on 4,096 ranks are simulated in at most 60 s on this machine.",
+		Compare:  bench.Value{Of: []string{growthBarrier + simulationTime}, Unit: seconds, At: bench.At(4<<10, ranksUnit), Limit: bench.AtMost(60)},
 	}}
 }
 
@@ -245,9 +250,13 @@ func (g *growthCall) emitTimes(r *run, bed simulated.TestBed, n, large int) erro
 	if g.collective != "alltoall" {
 		o.UD = fewBuffers
 	}
+	began := time.Now()
 	us, err := simulateCall(hosts, o, g.warmUp, g.calls, func(w mpi.World) func() error { return g.prepare(w, large) })
 	if err != nil {
 		return err
+	}
+	if g.series == growthBarrier {
+		r.Emit(bench.Row{Series: onTestBed(growthBarrier+simulationTime, bed), X: float64(n), XUnit: ranksUnit, Y: time.Since(began).Seconds(), YUnit: seconds})
 	}
 	model := float64(g.model(&hosts.Costs, n, large)) / float64(time.Microsecond)
 	for _, row := range []bench.Row{{Series: g.series, Y: us}, {Series: modelOf(g.series), Y: model}} {
