@@ -1,6 +1,9 @@
 package experiments
 
 import (
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -60,4 +63,33 @@ func TestWithoutOpenMPI(t *testing.T) {
 	require.True(t, slices.ContainsFunc(res.Outcomes, func(o bench.Outcome) bool {
 		return o.Word == bench.NotJudged && strings.Contains(o.Reason, "openmpi-tcp: not installed here")
 	}))
+}
+
+// TestFailingOpponent: an opponent that is installed and fails is a row with its error and its packages, and the
+// experiment goes on: at the first test, and after a round.
+func TestFailingOpponent(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the opponent is a shell script")
+	}
+	const version = "#!/bin/sh\n[ \"$1\" = --version ] && { echo 'Open MPI 4.1.6'; exit 0; }\n"
+	for name, c := range map[string]struct{ mpirun, want string }{
+		"at once":       {"echo no slots >&2\nexit 1\n", "does not work (Debian: openmpi-bin, libopenmpi-dev): "},
+		"in a round":    {"case \"$*\" in *latency*) echo 5;; *) echo no slots >&2; exit 1;; esac\n", "(Debian: openmpi-bin, libopenmpi-dev): "},
+		"without words": {"echo no slots\n", `does not work (Debian: openmpi-bin, libopenmpi-dev): peers: Open MPI's latency printed "no slots\n"`},
+	} {
+		dir := t.TempDir()
+		for name, script := range map[string]string{"mpicc.openmpi": "exit 0\n", "mpirun.openmpi": c.mpirun} {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(version+script), 0o755))
+		}
+		t.Setenv("PATH", dir)
+		found, err := bench.Default.Find("imb-barrier")
+		require.NoError(t, err)
+		res, err := bench.Execute(t.Context(), found[0], bench.Options{Quick: true, Set: bench.Settings{"ranks": "2", "over": "shared", "iters": "5", "rounds": "1"}})
+		require.NoError(t, err, name)
+		reason := absence(res.Rows)
+		require.Contains(t, reason, c.want, name)
+		require.Contains(t, reason, "no slots", name)
+		require.True(t, slices.ContainsFunc(res.Rows, func(r bench.Row) bool { return r.Series == "mpi-shared" && r.Y > 0 }), name)
+		require.False(t, slices.ContainsFunc(res.Rows, func(r bench.Row) bool { return r.Series == overOpenMPI && r.Absent == "" }), name)
+	}
 }
