@@ -3,10 +3,12 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_cm.h>
 #include <rdma/rdma_user_rxe.h>
 
 #define S(type) printf("struct %s %zu\n", #type, sizeof(struct type));
 #define C(name) printf("command %s %d\n", #name, IB_USER_VERBS_CMD_##name);
+#define U(name) printf("command CM_%s %d\n", #name, RDMA_USER_CM_CMD_##name);
 #define M(type, member) printf("%s.%s %zu %zu\n", #type, #member, offsetof(struct type, member), sizeof(((struct type *)0)->member));
 
 int main(void)
@@ -78,6 +80,30 @@ int main(void)
 	S(ib_uverbs_wc) M(ib_uverbs_wc, status) M(ib_uverbs_wc, opcode) M(ib_uverbs_wc, vendor_err) M(ib_uverbs_wc, byte_len) M(ib_uverbs_wc, ex)
 	M(ib_uverbs_wc, qp_num) M(ib_uverbs_wc, src_qp) M(ib_uverbs_wc, wc_flags) M(ib_uverbs_wc, pkey_index)
 	S(rxe_queue_buf) M(rxe_queue_buf, index_mask) M(rxe_queue_buf, producer_index) M(rxe_queue_buf, consumer_index)
+	S(rdma_ucm_cmd_hdr) M(rdma_ucm_cmd_hdr, cmd) M(rdma_ucm_cmd_hdr, in) M(rdma_ucm_cmd_hdr, out)
+	S(rdma_ucm_create_id) M(rdma_ucm_create_id, uid) M(rdma_ucm_create_id, response) M(rdma_ucm_create_id, ps) M(rdma_ucm_create_id, qp_type)
+	S(rdma_ucm_create_id_resp) S(rdma_ucm_destroy_id) M(rdma_ucm_destroy_id, response) M(rdma_ucm_destroy_id, id)
+	S(rdma_ucm_destroy_id_resp) S(rdma_ucm_bind) M(rdma_ucm_bind, addr_size) M(rdma_ucm_bind, addr)
+	S(rdma_ucm_resolve_addr) M(rdma_ucm_resolve_addr, timeout_ms) M(rdma_ucm_resolve_addr, src_size) M(rdma_ucm_resolve_addr, dst_size)
+	M(rdma_ucm_resolve_addr, src_addr) M(rdma_ucm_resolve_addr, dst_addr)
+	S(rdma_ucm_resolve_route) M(rdma_ucm_resolve_route, timeout_ms) S(rdma_ucm_query) M(rdma_ucm_query, id) M(rdma_ucm_query, option)
+	S(rdma_ucm_query_addr_resp) M(rdma_ucm_query_addr_resp, src_addr) M(rdma_ucm_query_addr_resp, dst_addr)
+	S(rdma_ucm_conn_param) M(rdma_ucm_conn_param, qp_num) M(rdma_ucm_conn_param, private_data) M(rdma_ucm_conn_param, private_data_len)
+	M(rdma_ucm_conn_param, srq) M(rdma_ucm_conn_param, responder_resources) M(rdma_ucm_conn_param, initiator_depth)
+	M(rdma_ucm_conn_param, flow_control) M(rdma_ucm_conn_param, retry_count) M(rdma_ucm_conn_param, rnr_retry_count) M(rdma_ucm_conn_param, valid)
+	S(rdma_ucm_connect) M(rdma_ucm_connect, conn_param) M(rdma_ucm_connect, id)
+	S(rdma_ucm_listen) M(rdma_ucm_listen, backlog) S(rdma_ucm_accept) M(rdma_ucm_accept, uid) M(rdma_ucm_accept, conn_param) M(rdma_ucm_accept, id)
+	S(rdma_ucm_reject) M(rdma_ucm_reject, private_data_len) M(rdma_ucm_reject, reason) M(rdma_ucm_reject, private_data)
+	S(rdma_ucm_init_qp_attr) M(rdma_ucm_init_qp_attr, id) M(rdma_ucm_init_qp_attr, qp_state)
+	S(ib_uverbs_qp_attr) M(ib_uverbs_qp_attr, qp_attr_mask) M(ib_uverbs_qp_attr, path_mtu) M(ib_uverbs_qp_attr, rq_psn) M(ib_uverbs_qp_attr, sq_psn)
+	M(ib_uverbs_qp_attr, dest_qp_num) M(ib_uverbs_qp_attr, qp_access_flags) M(ib_uverbs_qp_attr, ah_attr) M(ib_uverbs_qp_attr, pkey_index)
+	M(ib_uverbs_qp_attr, max_rd_atomic) M(ib_uverbs_qp_attr, max_dest_rd_atomic) M(ib_uverbs_qp_attr, min_rnr_timer) M(ib_uverbs_qp_attr, port_num)
+	M(ib_uverbs_qp_attr, timeout) M(ib_uverbs_qp_attr, retry_cnt) M(ib_uverbs_qp_attr, rnr_retry)
+	S(rdma_ucm_get_event) S(rdma_ucm_event_resp) M(rdma_ucm_event_resp, uid) M(rdma_ucm_event_resp, id) M(rdma_ucm_event_resp, event)
+	M(rdma_ucm_event_resp, status) M(rdma_ucm_event_resp, param.conn)
+	S(rdma_ucm_set_option) M(rdma_ucm_set_option, optval) M(rdma_ucm_set_option, level) M(rdma_ucm_set_option, optname) M(rdma_ucm_set_option, optlen)
+	U(CREATE_ID) U(DESTROY_ID) U(RESOLVE_ROUTE) U(CONNECT) U(LISTEN) U(ACCEPT) U(REJECT) U(DISCONNECT) U(INIT_QP_ATTR) U(GET_EVENT)
+	U(SET_OPTION) U(QUERY) U(BIND) U(RESOLVE_ADDR)
 	C(GET_CONTEXT) C(QUERY_DEVICE) C(QUERY_PORT) C(ALLOC_PD) C(DEALLOC_PD) C(CREATE_AH)
 	C(DESTROY_AH) C(REG_MR) C(DEREG_MR) C(ALLOC_MW) C(DEALLOC_MW) C(CREATE_COMP_CHANNEL)
 	C(CREATE_CQ) C(RESIZE_CQ) C(DESTROY_CQ) C(REQ_NOTIFY_CQ) C(CREATE_QP) C(QUERY_QP)
