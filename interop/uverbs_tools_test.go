@@ -3,6 +3,8 @@
 package interop
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -60,5 +62,69 @@ func TestUverbsTools(t *testing.T) {
 		client, err := exec.CommandContext(ctx, host, strings.Fields("perf write_lat -p 18602 -n 20 -s 64 "+lab.GuestIPv4.String())...).CombinedOutput()
 		require.NoError(t, err, string(client))
 		require.NoError(t, server.Wait())
+	})
+}
+
+// fieldsOf returns the words of a command, with the guest's address for SERVER.
+func fieldsOf(command string) []string {
+	return strings.Fields(strings.ReplaceAll(command, "SERVER", lab.GuestIPv4.String()))
+}
+
+// TestUverbsConnections runs the tools that connect by RDMA-CM on the guest's kernel device: against the
+// originals in the guest, in both roles, and against softrnic on the host.
+func TestUverbsConnections(t *testing.T) {
+	g := lab.Need(t)
+	ctx, cancel := context.WithTimeout(t.Context(), runTime)
+	defer cancel()
+	host := lab.Binary(t, "softrnic")
+	program, err := os.ReadFile(host)
+	require.NoError(t, err)
+	const path = "/lab/softrnic"
+	require.NoError(t, g.WriteFile(ctx, path, program))
+	const device = " --device uverbs:" + lab.Device
+	for _, c := range []struct{ name, ours, server, client, roles string }{
+		{"rping", "", "-s -a SERVER -V -C 5", "-c -a SERVER -V -C 5", "server client both host"},
+		{"ucmatose", "", "-b SERVER -c 3 -C 10", "-s SERVER -c 3 -C 10", "server client"},
+		{"ucmatose", "", "-b SERVER -P ib", "-s SERVER -P ib", "both"},
+		{"ib_write_lat", "perf write_lat", "-R -n 20 -s 64 -p 18610", "-R -n 20 -s 64 -p 18610 SERVER", "server client"},
+		{"ib_send_bw", "perf send_bw", "-R -n 20 -s 4096 -p 18611", "-R -n 20 -s 4096 -p 18611 SERVER", "host"},
+	} {
+		ours := path + " " + cmp.Or(c.ours, c.name)
+		fields := func(command, args string) []string { return fieldsOf(command + " " + args) }
+		for role := range strings.FieldsSeq(c.roles) {
+			t.Run(c.name+" "+role, func(t *testing.T) {
+				server, client := c.name, c.name
+				if role != "client" {
+					server = ours + device
+				}
+				if role != "server" {
+					client = ours + device
+				}
+				var log bytes.Buffer
+				s, err := g.Start(ctx, &log, &log, fields(server, c.server)...)
+				require.NoError(t, err)
+				require.NoError(t, g.WaitListenCM(ctx))
+				var out string
+				if role == "host" {
+					var text []byte
+					text, err = exec.CommandContext(ctx, host, fields(cmp.Or(c.ours, c.name), c.client)...).CombinedOutput()
+					out = string(text)
+				} else {
+					out, err = g.Output(ctx, fields(client, c.client)...)
+				}
+				require.NoError(t, err, out)
+				require.NoError(t, s.Wait(), log.String())
+			})
+		}
+	}
+	t.Run("sdp cat", func(t *testing.T) {
+		var got bytes.Buffer
+		s, err := g.Start(ctx, &got, io.Discard, fieldsOf(path+" sdp cat -l SERVER 18612"+device)...)
+		require.NoError(t, err)
+		require.NoError(t, g.WaitListenCM(ctx))
+		_, err = g.Output(ctx, "sh", "-c", "echo hello through the kernel | "+strings.Join(fieldsOf(path+" sdp cat SERVER 18612"+device), " "))
+		require.NoError(t, err)
+		require.NoError(t, s.Wait())
+		require.Equal(t, "hello through the kernel\n", got.String())
 	})
 }
