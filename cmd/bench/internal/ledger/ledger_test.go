@@ -68,6 +68,17 @@ func TestRecord(t *testing.T) {
 	_, err = ledger.Record(to, t.TempDir(), g)
 	require.ErrorContains(t, err, "no results of experiments")
 
+	for text, wrong := range map[string]report.Saved{
+		"a quick run":                          {Result: &bench.Result{Experiment: run.Experiment, Quick: true, Rows: run.Rows}, Machine: run.Machine},
+		`program of commit ""`:                 {Result: run.Result},
+		`program of commit "abc with changes"`: {Result: run.Result, Machine: env.Fingerprint{{Name: "revision", Value: "abc with changes"}}},
+	} {
+		dir := t.TempDir()
+		require.NoError(t, report.Save(dir, wrong.Machine, wrong.Result))
+		_, err = ledger.Record(to, dir, g)
+		require.ErrorContains(t, err, text)
+	}
+
 	names, err := ledger.Record(to, from, g)
 	require.NoError(t, err)
 	require.Equal(t, []string{"mpi-latency"}, names)
