@@ -73,16 +73,17 @@ type deviceNetwork struct {
 // The deviceReports are the events, counters and captures of a device, and its debug
 // interface.
 type deviceReports struct {
-	events       *eventQueue
-	drops        dropCounters
-	linkFailures atomic.Uint64 // times the link failed
-	wakeups      atomic.Uint64 // number of possible wake-ups of goroutines
-	retired      retiredCounters
-	layers       layers
-	waitWatch    atomic.Bool // the timer of checkWaiters runs
-	logs         deferredLogs
-	capture      *capture.File // the running capture, or nil
-	debug        debugEndpoint
+	events        *eventQueue
+	drops         dropCounters
+	linkFailures  atomic.Uint64 // times the link failed
+	wakeups       atomic.Uint64 // number of possible wake-ups of goroutines
+	memoryWaiters memoryWaiters
+	retired       retiredCounters
+	layers        layers
+	waitWatch     atomic.Bool // the timer of checkWaiters runs
+	logs          deferredLogs
+	capture       *capture.File // the running capture, or nil
+	debug         debugEndpoint
 }
 
 var (

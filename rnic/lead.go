@@ -80,6 +80,10 @@ func (l *lead) blockInSocket(w *waiter) (displaced bool) {
 	l.appRan = false
 	l.BeginSleep()
 	w.watchContext()
+	if w.ready != nil { // the request that writes the memory may be handled elsewhere
+		w.cq.dev.memoryWaiters.add(nil)
+		defer w.cq.dev.memoryWaiters.remove(nil)
+	}
 	displaced = l.s.sleepInSocket(w.isDone)
 	l.EndSleep()
 	return displaced

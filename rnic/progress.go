@@ -229,7 +229,7 @@ func (s *shard) checkICRC(f *flow, raw []byte, id uint16) bool {
 // shard if the kernel's steering missed. s.mu is held, and released meanwhile
 // in that case.
 func (s *shard) handlePacket(now reliability.Time, q *queuePair, p *wire.Packet) {
-	o := q.shard
+	o, written := q.shard, false
 	if o != s {
 		s.mu.Unlock()
 		o.mu.Lock()
@@ -243,6 +243,8 @@ func (s *shard) handlePacket(now reliability.Time, q *queuePair, p *wire.Packet)
 		}
 		if drop := q.core.HandlePacket(now, p); drop != wire.DropNone {
 			s.dev.drops.count(drop)
+		} else if s.dev.memoryWaiters.exist() && writesMemory(p.BTH.Opcode) {
+			written = true
 		}
 		o.markActive(q)
 	}
@@ -253,5 +255,8 @@ func (s *shard) handlePacket(now reliability.Time, q *queuePair, p *wire.Packet)
 		o.mu.Unlock()
 		s.mu.Lock()
 		s.flushZeroCopy()
+	}
+	if written {
+		s.memoryWritten = true
 	}
 }

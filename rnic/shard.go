@@ -62,6 +62,8 @@ type sendState struct {
 	corked      atomic.Bool  // the batch is held back to be coalesced with later posts
 	nextTimer   atomic.Int64 // timers.Next()
 	hasBacklog  atomic.Bool  // a queue pair with more to send is in timers, see deferDrain
+
+	memoryWritten bool // requests of peers have written memory since the last unlock
 }
 
 // A receiveState is the part of a shard that belongs to the token holder.
@@ -142,10 +144,16 @@ func newShard(d *Device, conn link.Conn) *shard {
 	return s
 }
 
-// unlock releases mu, and passes the records of the section to the log. A
-// section that makes none, or that ends with other locks held, unlocks mu.
+// unlock releases mu, wakes the goroutines that wait for memory if any was written, and passes the
+// records of the section to the log. A section that makes none, or that ends with other locks held,
+// unlocks mu.
 func (s *shard) unlock() {
+	written := s.memoryWritten
+	s.memoryWritten = false
 	s.mu.Unlock()
+	if written {
+		s.dev.wakeMemoryWaiters()
+	}
 	if s.dev.logs.pending.Load() {
 		s.dev.emitLogs()
 	}

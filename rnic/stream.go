@@ -130,6 +130,9 @@ func (s *shard) readStream(q *queuePair, now reliability.Time) (fpdus int) {
 // drainStream sends the output of q, arms its timer, and closes its connection if that has ended.
 func (s *shard) drainStream(q *queuePair, now reliability.Time) {
 	st := &s.streams
+	if s.dev.memoryWaiters.exist() { // this follows the FPDUs that were received
+		s.memoryWritten = true
+	}
 	if st.polling { // first, because a request may wait until earlier ones are complete
 		q.core.CompleteWritten(now)
 	}

@@ -3,7 +3,6 @@ package rnic
 import (
 	"context"
 	"runtime"
-	"time"
 
 	"github.com/softrnic/softrnic/internal/vtime"
 )
@@ -55,9 +54,6 @@ func (s *shard) pollOnce(c caller) (n, idle int) {
 	n = s.pollSocket(c)
 	return n, s.emptyPolls
 }
-
-// memoryPollInterval is the time between two looks at memory of a waiter that does not lead.
-const memoryPollInterval = 50 * time.Microsecond
 
 // A waiter is one call of Wait, PollWait or WaitUntil.
 type waiter struct {
@@ -202,18 +198,15 @@ func (w *waiter) waitAsFollower(s *shard, displaced bool) {
 func (w *waiter) parkUnlessDone(s *shard, baton <-chan struct{}, displaced bool) {
 	wake := w.cq.parkWaiter()
 	defer w.cq.unparkWaiter(wake)
+	if w.ready != nil {
+		w.cq.dev.memoryWaiters.add(wake)
+		defer w.cq.dev.memoryWaiters.remove(wake)
+	}
 	if !displaced && s.token.isFree() || w.isDone() {
 		return
 	}
-	var poll <-chan time.Time
-	if w.ready != nil { // the goroutine that executes the peer's request does not know of it
-		timer := time.NewTimer(memoryPollInterval)
-		defer timer.Stop()
-		poll = timer.C
-	}
 	select {
 	case <-wake:
-	case <-poll:
 	case <-baton:
 		w.baton = true
 	case <-w.ctx.Done():

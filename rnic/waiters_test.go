@@ -442,52 +442,64 @@ func TestQueueGetsQueuePairsWhileWaitedFor(t *testing.T) {
 }
 
 // TestWaitUntil plays ping-pong by writes that cause no completion at the receiver: a waiter ends with
-// the word that the peer has written, also while other goroutines wait for completions.
+// the word that the peer has written, also while other goroutines wait for completions and handle the
+// packets. There is no timer that would hide a lost wake-up.
 func TestWaitUntil(t *testing.T) {
-	eachEngine(t, func(t *testing.T, o Options) {
-		a, b := pair(t, o)
-		defer driveEngines(o, a, b)()
-		const rounds = 200
-		play := func(e, peer *end, first uint64) error {
-			out, in := 0, 8
-			cq := e.cq.(*completionQueue)
-			var wc [1]verbs.WC
-			for v := first; v < 2*rounds; v += 2 {
-				if v > 0 {
-					if err := cq.WaitUntil(soon(t), func() bool { return e.mr.LoadUint64(in) == v }); err != nil {
-						return fmt.Errorf("round %d: %w", v, err)
-					}
+	for _, shards := range []int{1, 2} {
+		t.Run(fmt.Sprint(shards, " shards"), func(t *testing.T) {
+			eachEngine(t, func(t *testing.T, o Options) {
+				if o.Shards = shards; !o.NoService || shards == 1 {
+					testWaitUntil(t, o)
 				}
-				binary.NativeEndian.PutUint64(e.mr.Bytes()[out:], v+1)
-				if _, err := e.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
-					SGList: []verbs.SGE{e.mr.SGE(out, 8)}, RemoteAddr: peer.mr.Addr() + uint64(in), RKey: peer.mr.RKey()}}); err != nil {
-					return err
-				}
-				if _, err := cq.PollWait(soon(t), wc[:]); err != nil || wc[0].Status != verbs.WCSuccess {
-					return fmt.Errorf("write of round %d: %v, %w", v, wc[0].Status, err)
+			})
+		})
+	}
+	t.Run("iWARP", func(t *testing.T) { testWaitUntil(t, Options{Wire: IWARP}) })
+}
+
+func testWaitUntil(t *testing.T, o Options) {
+	a, b := pair(t, o)
+	defer driveEngines(o, a, b)()
+	const rounds = 200
+	play := func(e, peer *end, first uint64) error {
+		out, in := 0, 8
+		cq := e.cq.(*completionQueue)
+		var wc [1]verbs.WC
+		for v := first; v < 2*rounds; v += 2 {
+			if v > 0 {
+				if err := cq.WaitUntil(soon(t), func() bool { return e.mr.LoadUint64(in) == v }); err != nil {
+					return fmt.Errorf("round %d: %w", v, err)
 				}
 			}
-			return nil
+			binary.NativeEndian.PutUint64(e.mr.Bytes()[out:], v+1)
+			if _, err := e.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
+				SGList: []verbs.SGE{e.mr.SGE(out, 8)}, RemoteAddr: peer.mr.Addr() + uint64(in), RKey: peer.mr.RKey()}}); err != nil {
+				return err
+			}
+			if _, err := cq.PollWait(soon(t), wc[:]); err != nil || wc[0].Status != verbs.WCSuccess {
+				return fmt.Errorf("write of round %d: %v, %w", v, wc[0].Status, err)
+			}
 		}
-		ended, cancel := context.WithCancel(t.Context())
-		var others sync.WaitGroup
-		for _, e := range []*end{a, b} {
-			other := e.newCQ(t, 16)
-			e.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: other, RecvCQ: other})
-			others.Go(func() {
-				_, err := other.PollWait(ended, make([]verbs.WC, 1))
-				assert.ErrorIs(t, err, context.Canceled)
-			})
-		}
-		failed := make(chan error)
-		go func() { failed <- play(b, a, 1) }()
-		require.NoError(t, play(a, b, 0))
-		require.NoError(t, <-failed)
-		cancel()
-		others.Wait()
-		never := func() bool { return false }
-		require.ErrorIs(t, a.cq.(*completionQueue).WaitUntil(ended, never), context.Canceled)
-		require.NoError(t, a.dev.Close())
-		require.ErrorIs(t, a.cq.(*completionQueue).WaitUntil(t.Context(), never), verbs.ErrClosed)
-	})
+		return nil
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	for _, e := range []*end{a, b} {
+		other := e.newCQ(t, 16)
+		e.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: other, RecvCQ: other})
+		others.Go(func() {
+			_, err := other.PollWait(ended, make([]verbs.WC, 1))
+			assert.ErrorIs(t, err, context.Canceled)
+		})
+	}
+	failed := make(chan error)
+	go func() { failed <- play(b, a, 1) }()
+	require.NoError(t, play(a, b, 0))
+	require.NoError(t, <-failed)
+	cancel()
+	others.Wait()
+	never := func() bool { return false }
+	require.ErrorIs(t, a.cq.(*completionQueue).WaitUntil(ended, never), context.Canceled)
+	require.NoError(t, a.dev.Close())
+	require.ErrorIs(t, a.cq.(*completionQueue).WaitUntil(t.Context(), never), verbs.ErrClosed)
 }
