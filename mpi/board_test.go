@@ -53,10 +53,10 @@ func sumOfRanks(c *mpi.Comm, add mpi.Op) error {
 
 // TestBoardRoom checks that the shared memory of a communicator is bounded.
 func TestBoardRoom(t *testing.T) {
-	for ranks, room := range map[int]int{2: 16 << 10, 16: 16 << 10, 17: 15360, 61: 4288, 256: 1 << 10, 5000: 1 << 10} {
+	for ranks, room := range map[int]int{2: 64 << 10, 16: 64 << 10, 17: 61632, 61: 17152, 1024: 1 << 10, 5000: 1 << 10} {
 		require.Equal(t, room, mpi.BoardRoom(ranks), ranks)
 	}
-	require.Less(t, shm.BoardSize(256, mpi.BoardRoom(256)), 600<<10)
+	require.Less(t, shm.BoardSize(1024, mpi.BoardRoom(1024)), 2300<<10)
 }
 
 // TestBoardCollectives runs collective calls in shared memory, with and without Options.Check.
@@ -69,6 +69,32 @@ func TestBoardCollectives(t *testing.T) {
 				return everyCollective(w.Comm, w.Rank(), n, trials(n))
 			})
 		}
+	}
+}
+
+// TestBoardChunks combines vectors of several slots in shared memory, of lengths that no number of ranks
+// divides, between calls that need one slot.
+func TestBoardChunks(t *testing.T) {
+	needBoards(t)
+	for _, n := range []int{2, 3, 5} {
+		job(t, n, mpi.Options{}, func(w mpi.World) error {
+			require.NoError(t, createSharedMemory(w.Comm))
+			for _, bytes := range []int{1, 5 << 10, mpi.BoardRoom(n), mpi.BoardRoom(n) + 1, 5*mpi.BoardRoom(n) + 7, 3} {
+				x := make([]int8, bytes)
+				for i := range x {
+					x[i] = int8(i + w.Rank())
+				}
+				if err := w.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum); err != nil {
+					return err
+				}
+				for i, got := range x {
+					if want := int8(n*i + n*(n-1)/2); got != want {
+						return fmt.Errorf("%d bytes: element %d is %d, not %d", bytes, i, got, want)
+					}
+				}
+			}
+			return nil
+		})
 	}
 }
 

@@ -80,8 +80,17 @@ var duties = map[string]func(w mpi.World, ready func()) error{
 		return err
 	},
 	// All ranks are in a collective call or start one soon: by messages, and in shared memory.
-	"allreduce": func(w mpi.World, ready func()) error { return repeatAllreduce(w, 3000, ready) },
-	"shared":    func(w mpi.World, ready func()) error { return repeatAllreduce(w, 1000, ready) },
+	"allreduce": func(w mpi.World, ready func()) error { // by messages
+		return repeatAllreduce(func(x, sum mpi.Buffer) error {
+			r, err := w.Iallreduce(x, sum, mpi.Sum)
+			if err == nil {
+				_, err = r.Wait()
+			}
+			return err
+		}, 3000, ready)
+	},
+	"shared": func(w mpi.World, ready func()) error { return repeatShared(w, 1000, ready) },
+	"parts":  func(w mpi.World, ready func()) error { return repeatShared(w, 30000, ready) },
 	// All ranks sleep in shared memory until an idle rank publishes its data.
 	"asleep": func(w mpi.World, ready func()) error {
 		for range 10 {
@@ -111,16 +120,21 @@ var duties = map[string]func(w mpi.World, ready func()) error{
 }
 
 // repeatAllreduce calls Allreduce until it fails.
-func repeatAllreduce(w mpi.World, n int, ready func()) error {
+func repeatAllreduce(call func(x, sum mpi.Buffer) error, n int, ready func()) error {
 	x, sum := make([]float64, n), make([]float64, n)
 	for i := 0; ; i++ {
 		if i == 20 {
 			ready()
 		}
-		if err := w.Allreduce(mpi.Of(x), mpi.Of(sum), mpi.Sum); err != nil {
+		if err := call(mpi.Of(x), mpi.Of(sum)); err != nil {
 			return err
 		}
 	}
+}
+
+// repeatShared is repeatAllreduce in shared memory.
+func repeatShared(w mpi.World, n int, ready func()) error {
+	return repeatAllreduce(func(x, sum mpi.Buffer) error { return w.Allreduce(x, sum, mpi.Sum) }, n, ready)
 }
 
 // playRank runs a duty in a rank. It prints a line when it is ready and one with the error, and

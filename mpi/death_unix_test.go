@@ -128,7 +128,7 @@ func (f fate) names(t *testing.T, role, net string) {
 func TestDeath(t *testing.T) {
 	var all sync.WaitGroup
 	for _, net := range []string{"rdma", "ud", "tcp"} {
-		for role, n := range map[string]int{"wait": 6, "poll": 5, "allreduce": 4, "shared": 4, "asleep": 5, "chain": 4} {
+		for role, n := range map[string]int{"wait": 6, "poll": 5, "allreduce": 4, "shared": 4, "parts": 4, "asleep": 5, "chain": 4} {
 			if testing.Short() && net != "rdma" {
 				continue
 			}

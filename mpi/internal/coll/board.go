@@ -32,6 +32,15 @@ type Board interface {
 	// WaitShown waits until a rank has shown its slot, and returns the slot and its
 	// sign.
 	WaitShown(rank int) (place []byte, sign uint64, err error)
+	// Chunk returns the slot of a rank for chunk k of a round with steps. Chunk 0 is in the slot that
+	// BeginRound and WaitShown return, and chunk k+2 in the same memory as chunk k. A rank may write
+	// chunk 1 when all ranks have shown their slots, and chunk k+2 when none reads chunk k any more.
+	Chunk(rank, k int) []byte
+	// ShowStep publishes a step of the round, from 1 on in ascending order, with the chunks that this
+	// rank has written before.
+	ShowStep(step int) error
+	// WaitStep waits until a rank has published a step. It has shown its slot before.
+	WaitStep(rank, step int) error
 	// EndRound declares that this rank reads no slot of the round any more.
 	EndRound() error
 }
@@ -44,9 +53,10 @@ func sharedBytes(n Net) int {
 	return 0
 }
 
-// needNothing, needVector and needVectorPerRank are the Needs.SharedBytes of algorithms
-// that show nothing, at most Case.Bytes, and Case.Bytes per rank.
+// needNothing, needElement, needVector and needVectorPerRank are the Needs.SharedBytes of algorithms
+// that show nothing, at least an element of a predefined reduction, at most Case.Bytes, and Case.Bytes per rank.
 func needNothing(Case) int         { return 0 }
+func needElement(Case) int         { return 32 }
 func needVector(c Case) int        { return c.Bytes }
 func needVectorPerRank(c Case) int { return c.Ranks * c.Bytes }
 
@@ -96,13 +106,18 @@ func formatSign(s uint64) string {
 
 // showRound starts the call's round and shows b to the other ranks.
 func (c *Call) showRound(b []byte) error {
-	c.board, c.sign = c.Net.(SharedMemoryNet).Board(), c.callSign()
-	place, err := c.board.BeginRound()
+	place, err := c.beginRound()
 	if err != nil {
 		return err
 	}
 	copy(place, b)
 	return c.board.Show(c.sign)
+}
+
+// beginRound starts the call's round, and returns the own slot.
+func (c *Call) beginRound() ([]byte, error) {
+	c.board, c.sign = c.Net.(SharedMemoryNet).Board(), c.callSign()
+	return c.board.BeginRound()
 }
 
 // waitShown returns the first n bytes that another rank shows, valid until the end of

@@ -109,6 +109,8 @@ func TestDecideShared(t *testing.T) {
 			switch what {
 			case coll.Barrier:
 				require.Equal(t, "shared", a.Name)
+			case coll.Allreduce:
+				require.Equal(t, map[bool]string{true: "shared", false: "shared-parts"}[c.want], a.Name)
 			case coll.Gatherv, coll.Scatterv, coll.Alltoallv, coll.Alltoallw: // not all ranks know their sizes
 				require.NotEqual(t, "shared", a.Name, what)
 			default:

@@ -54,7 +54,7 @@ func TestChoices(t *testing.T) {
 	for list, want := range map[string]string{
 		"allreduce":      `malformed choice "allreduce": want COLLECTIVE=ALGORITHM`,
 		"allredce=ring":  `unknown collective "allredce"`,
-		"allreduce=rign": `unknown algorithm "rign" of allreduce: want recursive-doubling, rabenseifner, ring, reduce-bcast, linear or shared`,
+		"allreduce=rign": `unknown algorithm "rign" of allreduce: want recursive-doubling, rabenseifner, ring, reduce-bcast, linear, shared or shared-parts`,
 	} {
 		_, err := coll.ParseChoices(list)
 		require.ErrorIs(t, err, coll.ErrAlgorithm)

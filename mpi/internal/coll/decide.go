@@ -63,7 +63,9 @@ var decisions = [numCollectives][]decisionRule{
 		{name: "rabenseifner"},
 	},
 	Allreduce: {
-		{totalBytes: 256 << 10, name: "shared"},
+		{bytes: 2 << 10, name: "shared"},
+		{totalBytes: 32 << 10, name: "shared"},
+		{name: "shared-parts"},
 		{crowded: true, bytes: 32 << 10, name: "linear"},
 		{bytes: 2 << 10, name: "recursive-doubling"},
 		{name: "rabenseifner"},

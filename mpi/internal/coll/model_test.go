@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
@@ -98,16 +99,19 @@ func (s scenario) possible() bool {
 }
 
 // shared reports whether the ranks need shared memory.
-func (s scenario) shared() bool { return s.algorithm == "shared" }
+func (s scenario) shared() bool { return strings.HasPrefix(s.algorithm, "shared") }
 
 // run makes the call, in a random order of events, and compares the result with the definition of
 // the collective.
 func (s scenario) run(w *world) error {
+	rng := rand.New(rand.NewPCG(s.seed, 1))
 	if s.shared() {
 		w.share()
+		if s.algorithm == "shared-parts" { // several chunks
+			w.shareRoom(s.op.Size + rng.IntN(50))
+		}
 		s.op.Predefined = true
 	}
-	rng := rand.New(rand.NewPCG(s.seed, 1))
 	want := s.expect(rng)
 	err := w.run(func(r *rank) error {
 		c := r.call(nil)

@@ -78,6 +78,9 @@ var algorithms = [numCollectives][]Algorithm{
 		{Name: "reduce-bcast", run: func(c *Call, a *args) error { return allreduceReduceBcast(c, a.recv.mem, &a.op) }},
 		{Name: "linear", run: func(c *Call, a *args) error { return allreduceLinear(c, a.recv.mem, &a.op) }},
 		{Name: "shared", Needs: Needs{SharedBytes: needVector, Predefined: true}, run: func(c *Call, a *args) error { return allreduceShared(c, a.recv.mem, &a.op) }},
+		{Name: "shared-parts", Source: rabenseifner, Needs: Needs{SharedBytes: needElement, Predefined: true}, run: func(c *Call, a *args) error {
+			return allreduceSharedParts(c, a.recv.mem, &a.op)
+		}},
 	},
 	ReduceScatter:      reduceScatterAlgorithms,
 	ReduceScatterBlock: reduceScatterAlgorithms,

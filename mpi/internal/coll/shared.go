@@ -137,6 +137,70 @@ func allreduceShared(c *Call, buf []byte, op *Reduction) error {
 	return c.reduceShown(buf, 0, c.size-1, singleBlock(buf), 0, op)
 }
 
+// allreduceSharedParts combines vectors of any length in chunks of the size of a slot. In each one,
+// every rank combines a part of all vectors and reads the other parts of the result, so that it reads
+// about two vectors instead of all. Its part of the result replaces that part of its vector, which no
+// other rank reads. When all ranks have shown a chunk, none reads the one before any more.
+func allreduceSharedParts(c *Call, buf []byte, op *Reduction) error {
+	slot, err := c.beginRound()
+	if err != nil {
+		return err
+	}
+	room := len(slot) / op.Size * op.Size
+	for k := 0; len(buf) > 0; k++ {
+		chunk := buf[:min(room, len(buf))]
+		buf = buf[len(chunk):]
+		copy(c.board.Chunk(c.rank, k), chunk)
+		if k == 0 {
+			err = c.board.Show(c.sign)
+		} else {
+			err = c.board.ShowStep(2 * k)
+		}
+		if err == nil {
+			err = c.reduceChunk(splitUnits(chunk, op.Size, c.size), k, op)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reduceChunk sets the memory of parts, chunk k of the vectors, to the combination of those of all
+// ranks.
+func (c *Call) reduceChunk(parts blocks, k int, op *Reduction) error {
+	mine := parts.block(c.rank)
+	for r := c.size - 1; r >= 0; r-- {
+		var err error
+		if k == 0 {
+			_, err = c.waitShown(r, len(parts.mem))
+		} else {
+			err = c.board.WaitStep(r, 2*k)
+		}
+		if err != nil {
+			return err
+		}
+		theirs := parts.withMemory(c.board.Chunk(r, k)).block(c.rank)
+		if r == c.size-1 {
+			copy(mine, theirs)
+		} else if err := op.reduceLeft(mine, theirs); err != nil {
+			return err
+		}
+	}
+	copy(parts.withMemory(c.board.Chunk(c.rank, k)).block(c.rank), mine)
+	if err := c.board.ShowStep(2*k + 1); err != nil {
+		return err
+	}
+	for i := 1; i < c.size; i++ {
+		r := (c.rank + i) % c.size
+		if err := c.board.WaitStep(r, 2*k+1); err != nil {
+			return err
+		}
+		copy(parts.block(r), parts.withMemory(c.board.Chunk(r, k)).block(r))
+	}
+	return nil
+}
+
 // reduceScatterShared combines, at each rank, its block of all vectors. recv may be the
 // start of send's memory.
 func reduceScatterShared(c *Call, send blocks, recv []byte, op *Reduction) error {

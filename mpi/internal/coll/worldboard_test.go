@@ -10,6 +10,7 @@ import (
 // boards is shared memory: the data that each rank has published, by round. A rank may be at most
 // two rounds ahead of another.
 type boards struct {
+	room    int
 	ranks   []*panel
 	waiters []*panel
 }
@@ -17,8 +18,9 @@ type boards struct {
 // panel is the shared memory of a rank, and its view of the others. It implements coll.Board.
 type panel struct {
 	r     *rank
-	place []byte
+	slots [2][]byte // by the parity of the round
 	round int
+	step  int      // of this round
 	shown []notice // by round
 	done  int      // rounds
 	seen  []glance // in this round
@@ -40,10 +42,13 @@ type glance struct{ b, was []byte }
 const boardRoom = 1 << 13
 
 // share gives the world shared memory.
-func (w *world) share() {
-	w.boards = &boards{}
+func (w *world) share() { w.shareRoom(boardRoom) }
+
+// shareRoom gives the world shared memory with slots of room bytes.
+func (w *world) shareRoom(room int) {
+	w.boards = &boards{room: room}
 	for _, r := range w.ranks {
-		w.boards.ranks = append(w.boards.ranks, &panel{r: r})
+		w.boards.ranks = append(w.boards.ranks, &panel{r: r, slots: [2][]byte{make([]byte, room), make([]byte, room)}})
 	}
 }
 
@@ -65,14 +70,13 @@ func (r *rank) Board() coll.Board {
 
 // BeginRound implements coll.Board.
 func (p *panel) BeginRound() ([]byte, error) {
-	p.round++
+	p.round, p.step = p.round+1, 0
 	for _, other := range p.r.w.boards.ranks {
 		if err := p.wait(fmt.Sprintf("rank %d to end round %d", other.r.id, p.round-2), func() bool { return other.done >= p.round-2 }); err != nil {
 			return nil, err
 		}
 	}
-	p.place = make([]byte, boardRoom)
-	return p.place, nil
+	return p.Chunk(p.r.id, 0), nil
 }
 
 // Show implements coll.Board.
@@ -80,7 +84,7 @@ func (p *panel) Show(sign uint64) error {
 	if len(p.shown) != p.round-1 {
 		p.r.w.failf("rank %d shows something a second time", p.r.id)
 	}
-	p.shown = append(p.shown, notice{bytes.Clone(p.place), sign})
+	p.shown = append(p.shown, notice{bytes.Clone(p.Chunk(p.r.id, 0)), sign})
 	p.wake()
 	return nil
 }
@@ -101,6 +105,28 @@ func (p *panel) WaitShown(rank int) ([]byte, uint64, error) {
 	g := glance{bytes.Clone(n.b), n.b}
 	p.seen = append(p.seen, g)
 	return g.b, n.sign, nil
+}
+
+// Chunk implements coll.Board. The memory is shared, so that a rank that writes too early changes the data of
+// others.
+func (p *panel) Chunk(rank, k int) []byte { return p.r.w.boards.ranks[rank].slots[(p.round+k)%2] }
+
+// ShowStep implements coll.Board.
+func (p *panel) ShowStep(step int) error {
+	if step <= p.step || len(p.shown) != p.round {
+		p.r.w.failf("rank %d shows step %d after step %d of round %d, and has shown %d", p.r.id, step, p.step, p.round, len(p.shown))
+	}
+	p.step = step
+	p.wake()
+	return nil
+}
+
+// WaitStep implements coll.Board.
+func (p *panel) WaitStep(rank, step int) error {
+	other := p.r.w.boards.ranks[rank]
+	return p.wait(fmt.Sprintf("step %d of rank %d in round %d", step, rank, p.round), func() bool {
+		return other.round > p.round || other.round == p.round && other.step >= step
+	})
 }
 
 // EndRound implements coll.Board. It checks that the rank has not written to the data of others,

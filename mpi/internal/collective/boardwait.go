@@ -21,12 +21,13 @@ type boardCall struct {
 	opened bool       // openBoard was called
 }
 
-// boardEvent is the event of another rank that a rank waits for.
-type boardEvent uint8
+// boardEvent is the event of another rank that a rank waits for: a step of this round that it has
+// published, or one of these.
+type boardEvent int
 
 const (
-	eventShown boardEvent = iota // the rank has published its data of this round
-	eventFreed                   // the rank no longer reads our data of two rounds before
+	eventShown boardEvent = 0  // the rank has published its data of this round
+	eventFreed boardEvent = -1 // the rank no longer reads our data of two rounds before
 )
 
 // BeginRound implements coll.Board.
@@ -35,9 +36,11 @@ func (b *boardCall) BeginRound() ([]byte, error) {
 		return nil, err
 	}
 	b.board.BeginRound(b.net.round)
-	for r := range b.net.comm.Size {
-		if err := b.waitEvent(r, eventFreed); err != nil {
-			return nil, err
+	if !b.board.AreAllFree() {
+		for r := range b.net.comm.Size {
+			if err := b.waitEvent(r, eventFreed); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return b.board.Slot(b.net.comm.Rank), nil
@@ -51,22 +54,38 @@ func (b *boardCall) Show(signature uint64) error {
 
 // WaitShown implements coll.Board.
 func (b *boardCall) WaitShown(rank int) (place []byte, signature uint64, err error) {
-	if err := b.waitEvent(rank, eventShown); err != nil {
+	if !b.board.HasShown(rank) {
+		if err := b.waitEvent(rank, eventShown); err != nil {
+			return nil, 0, err
+		}
+	}
+	if signature, err = b.compareSignature(rank); err != nil {
 		return nil, 0, err
 	}
-	if err := b.compareSignature(rank); err != nil {
-		return nil, 0, err
-	}
-	return b.board.Slot(rank), b.board.Signature(rank), nil
+	return b.board.Slot(rank), signature, nil
 }
+
+// Chunk implements coll.Board.
+func (b *boardCall) Chunk(rank, k int) []byte { return b.board.Chunk(rank, k) }
+
+// ShowStep implements coll.Board.
+func (b *boardCall) ShowStep(step int) error {
+	b.board.ShowStep(step)
+	return b.wakeSleepers()
+}
+
+// WaitStep implements coll.Board.
+func (b *boardCall) WaitStep(rank, step int) error { return b.waitEvent(rank, boardEvent(step)) }
 
 // EndRound implements coll.Board. If two ranks make calls that do not match and read nothing from
 // each other, the later one finds the mismatch here.
 func (b *boardCall) EndRound() error {
 	bad := &b.net.mismatch
-	for r := 0; r < b.net.comm.Size && bad.Load() == nil; r++ {
-		if b.board.HasShown(r) {
-			_ = b.compareSignature(r) // execution.executeAlgorithm returns the mismatch
+	if !b.board.HasSeenAll() { // otherwise WaitShown has compared all
+		for r := 0; r < b.net.comm.Size && bad.Load() == nil; r++ {
+			if b.board.HasShown(r) {
+				_, _ = b.compareSignature(r) // execution.executeAlgorithm returns the mismatch
+			}
 		}
 	}
 	b.board.EndRound()
@@ -76,12 +95,13 @@ func (b *boardCall) EndRound() error {
 	return nil
 }
 
-// compareSignature compares our signature in this round with that of another rank.
-func (b *boardCall) compareSignature(rank int) error {
+// compareSignature compares our signature in this round with that of another rank, which it returns,
+// or 0 if the rank skipped the round.
+func (b *boardCall) compareSignature(rank int) (theirs uint64, err error) {
 	k := b.net
-	theirs, ok := b.board.SignatureInRound(rank, k.round)
+	theirs, ok := b.board.Signature(rank)
 	if k.signature == 0 || ok && callSignature(theirs).sameCall(k.signature) {
-		return nil
+		return theirs, nil
 	}
 	c := b.net.comm
 	if !ok { // that rank has found a mismatch and notifies all ranks
@@ -90,11 +110,11 @@ func (b *boardCall) compareSignature(rank int) error {
 		cancel()
 	}
 	if bad := k.mismatch.Load(); bad != nil {
-		return bad
+		return theirs, bad
 	}
 	d := &callMismatch{Number: k.number, Rank: uint32(rank), Other: uint32(c.Rank), Signature: callSignature(theirs), OtherSignature: k.signature, Sends: -1}
 	c.Engine.Do(func(core *protocol.Core) { c.reportMismatch(core, d) })
-	return d
+	return theirs, d
 }
 
 // mismatchTimeout is the time in which a rank waits for the mismatch because of which
@@ -109,10 +129,13 @@ func (d mismatchWait) Ready() bool { return d.mismatch.Load() != nil }
 
 // hasHappened reports whether an event of a rank has happened.
 func (b *boardCall) hasHappened(rank int, e boardEvent) bool {
-	if e == eventShown {
+	switch e {
+	case eventShown:
 		return b.board.HasShown(rank)
+	case eventFreed:
+		return b.board.IsFree(rank)
 	}
-	return b.board.IsFree(rank)
+	return b.board.HasShownStep(rank, int(e))
 }
 
 // A rank that waits for another first yields the processor and polls, because the other rank is

@@ -18,7 +18,7 @@ const BoardThreshold = 4
 
 // BoardSlotSize returns the bytes of shared memory of each rank. It shrinks with the number of
 // ranks: a communicator of up to 256 ranks uses 512 KiB.
-func BoardSlotSize(ranks int) int { return min(max(1<<10, 256<<10/ranks&^63), 16<<10) }
+func BoardSlotSize(ranks int) int { return min(max(1<<10, 1024<<10/ranks&^63), 64<<10) }
 
 // sharedMemory is the shared memory of a communicator.
 type sharedMemory struct {

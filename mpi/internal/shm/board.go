@@ -18,7 +18,11 @@ type Board struct {
 	lines     []line // by rank
 	data      []byte
 	round     uint64           // current round of this rank, from 1
+	done      uint64           // done of our line
 	lastShown [parities]uint64 // last round shown, by parity
+	seen      []uint64         // last round that HasShown has reported, by rank
+	seenCount int              // ranks seen in this round
+	allDone   uint64           // all ranks have done at least this round
 }
 
 // parities is the number of rounds that have slots of their own: a rank may go on to
@@ -35,12 +39,13 @@ type header struct {
 	_        [lineSize - 4]byte
 }
 
-// A line is the state that a rank publishes.
+// A line is the state that a rank publishes, in two cache lines: others that wait look at the first.
 type line struct {
-	shown  atomic.Uint64     // last round shown
-	done   atomic.Uint64     // last round whose slots it does not read any more
-	signs  [signHistory]sign // of the last rounds
-	asleep atomic.Uint32     // 1 + the rank that has to wake it, which sets it to 0
+	signs [signHistory]sign // of the last rounds shown
+
+	done   atomic.Uint64 // last round whose slots it does not read any more
+	step   atomic.Uint64 // last round with steps, times maxSteps, plus the last step
+	asleep atomic.Uint32 // 1 + the rank that has to wake it, which sets it to 0
 	_      [lineSize - 20 - 16*signHistory]byte
 }
 
@@ -49,7 +54,8 @@ type line struct {
 // signs of the round before its last one.
 const signHistory = 4
 
-// A sign is the sign of a round. round is 0 while sign changes.
+// A sign is the sign of a round, which is stored last. A rank reads the sign of its round only:
+// until it has ended that, no rank shows another one here.
 type sign struct{ round, sign atomic.Uint64 }
 
 // BoardSize returns the size of a board in bytes, with room bytes per slot.
@@ -68,15 +74,39 @@ func NewBoard(mem []byte, ranks, room, rank int) *Board {
 		header: (*header)(unsafe.Pointer(&mem[0])),
 		lines:  unsafe.Slice((*line)(unsafe.Pointer(&lines[0])), ranks),
 		data:   mem[lineSize+len(lines):],
+		seen:   make([]uint64, ranks),
 	}
 }
 
 // BeginRound starts a round with a number greater than the last one. Ranks that skip
 // different rounds meet again in the next round that all of them start.
 func (b *Board) BeginRound(round uint64) {
-	racesync.Release()
-	b.lines[b.rank].done.Store(round - 1)
-	b.round = round
+	b.finish(round - 1)
+	b.round, b.seenCount = round, 0
+}
+
+// finish declares that this rank reads no slot of a round any more.
+func (b *Board) finish(round uint64) {
+	if b.done != round {
+		racesync.Release()
+		b.lines[b.rank].done.Store(round)
+		b.done = round
+	}
+}
+
+// AreAllFree reports whether IsFree is true of all ranks.
+func (b *Board) AreAllFree() bool {
+	last := b.lastShown[b.round%parities]
+	if b.allDone >= last {
+		return true
+	}
+	for r := range b.lines {
+		if !b.IsFree(r) {
+			return false
+		}
+	}
+	b.allDone = last
+	return true
 }
 
 // IsFree reports whether a rank has finished reading the previous content of the
@@ -93,46 +123,85 @@ func (b *Board) Slot(rank int) []byte {
 	return b.data[at:][:b.room:b.room]
 }
 
-// Show publishes the slot of this rank, with a sign.
-func (b *Board) Show(sign uint64) {
-	us := &b.lines[b.rank]
-	slot := &us.signs[b.round%signHistory]
-	slot.round.Store(0)
-	slot.sign.Store(sign)
-	slot.round.Store(b.round)
-	racesync.Release()
-	us.shown.Store(b.round)
-	b.lastShown[b.round%parities] = b.round
+// Chunk returns the slot of a rank for chunk k of this round: chunk 0 is in Slot, and each further one
+// in the slot of the other parity than the one before. A rank may write chunk 1 when all ranks have
+// shown their slots of this round, and chunk k when they do not read chunk k-2 any more.
+func (b *Board) Chunk(rank, k int) []byte {
+	at := (int((b.round+uint64(k))%parities)*b.ranks + rank) * slotStride(b.room)
+	return b.data[at:][:b.room:b.room]
 }
 
-// HasShown reports whether a rank has shown its slot in this round.
-func (b *Board) HasShown(rank int) bool {
-	published := b.lines[rank].shown.Load() >= b.round
+// maxSteps is the number of steps of a round, plus 1.
+const maxSteps = 1 << 24
+
+// ShowStep publishes a step of this round, from 1 on, each greater than the last one: the chunks
+// that this rank has written before are valid. From step 2 on they may be more than chunk 0.
+func (b *Board) ShowStep(step int) {
+	racesync.Release()
+	b.lines[b.rank].step.Store(b.round*maxSteps + uint64(step))
+	if step > 1 { // chunks may be in either slot
+		b.lastShown = [parities]uint64{b.round, b.round}
+	}
+}
+
+// HasShownStep reports whether a rank has published a step of this round.
+func (b *Board) HasShownStep(rank, step int) bool {
+	published := b.lines[rank].step.Load() >= b.round*maxSteps+uint64(step)
 	racesync.Acquire()
 	return published
 }
 
-// Signature returns the sign of a rank in this round, or 0 if the rank skipped the round.
-func (b *Board) Signature(rank int) uint64 {
-	sign, _ := b.SignatureInRound(rank, b.round)
-	return sign
+// Show publishes the slot of this rank, with a sign.
+func (b *Board) Show(sign uint64) {
+	slot := &b.lines[b.rank].signs[b.round%signHistory]
+	slot.sign.Store(sign)
+	racesync.Release()
+	slot.round.Store(b.round)
+	b.lastShown[b.round%parities] = b.round
 }
 
-// SignatureInRound returns the sign of a rank in a round. ok is false before the rank has
-// shown its slot, and a few rounds later.
-func (b *Board) SignatureInRound(rank int, round uint64) (sign uint64, ok bool) {
-	slot := &b.lines[rank].signs[round%signHistory]
-	if slot.round.Load() != round {
+// HasShown reports whether a rank has shown its slot in this round, or skipped the round.
+func (b *Board) HasShown(rank int) bool {
+	line := &b.lines[rank]
+	if line.signs[b.round%signHistory].round.Load() < b.round && !line.hasSkipped(b.round) {
+		return false
+	}
+	racesync.Acquire()
+	if b.seen[rank] != b.round {
+		b.seen[rank] = b.round
+		if b.seenCount++; b.seenCount == b.ranks { // they have started the round
+			b.allDone = b.round - 1
+		}
+	}
+	return true
+}
+
+// hasSkipped reports whether the rank has shown its slot in a later round.
+func (l *line) hasSkipped(round uint64) bool {
+	for i := range l.signs {
+		if l.signs[i].round.Load() > round {
+			return true
+		}
+	}
+	return false
+}
+
+// HasSeenAll reports whether HasShown has reported all ranks in this round.
+func (b *Board) HasSeenAll() bool { return b.seenCount == b.ranks }
+
+// Signature returns the sign of a rank in this round. ok is false before the rank has shown its
+// slot, and if it skipped the round.
+func (b *Board) Signature(rank int) (sign uint64, ok bool) {
+	slot := &b.lines[rank].signs[b.round%signHistory]
+	if slot.round.Load() != b.round {
 		return 0, false
 	}
-	sign = slot.sign.Load()
-	return sign, slot.round.Load() == round
+	return slot.sign.Load(), true
 }
 
 // EndRound declares that this rank reads no slot of this round any more.
 func (b *Board) EndRound() {
-	racesync.Release()
-	b.lines[b.rank].done.Store(b.round)
+	b.finish(b.round)
 }
 
 // PrepareSleep declares that this rank is about to sleep until the rank wakes has shown

@@ -63,8 +63,10 @@ func TestRounds(t *testing.T) {
 			}
 			for i := range rounds {
 				b.BeginRound(uint64(i) + 1)
-				for r := range ranks {
-					wait(r, b.IsFree)
+				if !b.AreAllFree() {
+					for r := range ranks {
+						wait(r, b.IsFree)
+					}
 				}
 				place := b.Slot(rank)
 				if len(place) != room || cap(place) != room {
@@ -77,10 +79,14 @@ func TestRounds(t *testing.T) {
 				for range rng.IntN(2 * ranks) {
 					r := rng.IntN(ranks)
 					wait(r, b.HasShown)
-					got := fmt.Sprint(binary.LittleEndian.Uint64(b.Slot(r)), binary.LittleEndian.Uint64(b.Slot(r)[room-8:]), b.Signature(r))
-					if want := fmt.Sprint(i*ranks+r, i, i); got != want {
+					sign, ok := b.Signature(r)
+					got := fmt.Sprint(binary.LittleEndian.Uint64(b.Slot(r)), binary.LittleEndian.Uint64(b.Slot(r)[room-8:]), sign, ok)
+					if want := fmt.Sprint(i*ranks+r, i, i, true); got != want {
 						t.Errorf("rank %d sees %s of rank %d in round %d, not %s", rank, got, r, i, want)
 					}
+				}
+				if i%3 == 0 { // with two more chunks, in the slots of both parities
+					showChunks(t, b, rank, ranks, call, wait)
 				}
 				b.EndRound()
 				call()
@@ -88,6 +94,27 @@ func TestRounds(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// showChunks has a rank show chunks 1 and 2 of the round, and checks those of the other ranks.
+func showChunks(t *testing.T, b *shm.Board, rank, ranks int, call func(), wait func(int, func(int) bool)) {
+	for r := range ranks {
+		wait(r, b.HasShown)
+	}
+	for k := 1; k <= 2; k++ {
+		chunk := b.Chunk(rank, k)
+		for i := range chunk {
+			chunk[i] = byte(k*ranks + rank)
+		}
+		b.ShowStep(k)
+		call()
+		for r := range ranks {
+			wait(r, func(r int) bool { return b.HasShownStep(r, k) })
+			if got, want := b.Chunk(r, k), byte(k*ranks+r); got[0] != want || got[len(got)-1] != want {
+				t.Errorf("chunk %d of rank %d: %d and %d, not %d", k, r, got[0], got[len(got)-1], want)
+			}
+		}
+	}
 }
 
 func TestBoardSleep(t *testing.T) {
@@ -111,7 +138,11 @@ func TestBoardSleep(t *testing.T) {
 	require.True(t, c.PrepareSleep(1, func() bool { return b.NextSleeper() == 2 }), "a call is on its way")
 	c.EndSleep()
 	require.True(t, a.HasShown(1))
-	require.EqualValues(t, 7, a.Signature(1))
+	sign, ok := a.Signature(1)
+	require.EqualValues(t, 7, sign)
+	require.True(t, ok)
+	_, ok = a.Signature(2)
+	require.False(t, ok)
 	require.Empty(t, a.Slot(1))
 }
 
@@ -121,9 +152,9 @@ func Example() {
 	a, b := shm.NewBoard(mem, ranks, room, 0), shm.NewBoard(mem, ranks, room, 1)
 	a.BeginRound(1)
 	b.BeginRound(1)
-	n := copy(a.Slot(0), "word")
-	a.Show(uint64(n))
-	fmt.Println(b.HasShown(0), b.HasShown(1), string(b.Slot(0)[:b.Signature(0)]))
+	a.Show(uint64(copy(a.Slot(0), "word")))
+	n, _ := b.Signature(0)
+	fmt.Println(b.HasShown(0), b.HasShown(1), string(b.Slot(0)[:n]))
 	// Output:
 	// true false word
 }

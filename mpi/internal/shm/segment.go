@@ -20,7 +20,7 @@ type Segment struct {
 
 // namePrefix is the prefix of all names. It changes with the layout of Board, so that
 // other versions of this package cannot open a segment.
-const namePrefix = "board1-"
+const namePrefix = "board2-"
 
 // Create creates a segment of size zero bytes. The memory is allocated at once, so that
 // a shortage is an error here and not a fault later. Other processes can open it until
