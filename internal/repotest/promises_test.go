@@ -194,6 +194,7 @@ func timesOf(t *testing.T) map[string]times {
 		}, nil, false},
 
 		"collectives.md": {[]promise{
+			{"first spins for [4 us]: each", k.time("mpi/internal/collective.spinTime"), false, "TestBoardSleepers"},
 			{"polls again, for [100 us] and", k.time("mpi/internal/collective.minSpinTime"), false, "TestBoardSleepers"},
 			{"64 times, [5 ms] at most", k.time("mpi/internal/collective.maxSpinTime"), false, "TestBoardSleepers"},
 		}, nil, false},

@@ -19,5 +19,8 @@ func (*Slice) SetShort(bool) {}
 // Restore reports true: nothing was changed.
 func (*Slice) Restore() bool { return true }
 
+// BoundProcessor reports false: the binding is unknown.
+func BoundProcessor() (processor int, ok bool) { return 0, false }
+
 // MoveThread does nothing and reports false.
 func MoveThread() bool { return false }

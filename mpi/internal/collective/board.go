@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"runtime"
 
+	"github.com/softrnic/softrnic/internal/sched"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
@@ -39,6 +40,7 @@ func (n *callNet) openBoard() *shm.Board {
 		var seg *shm.Segment
 		if seg, s.unavailable = n.createSegment(shm.BoardSize(c.Size, room)); seg != nil {
 			s.Board = shm.NewBoard(seg.Bytes(), c.Size, room, c.Rank)
+			s.Board.Bind(sched.BoundProcessor())
 			s.seg, s.cleanup = seg, runtime.AddCleanup(c, func(seg *shm.Segment) { _ = seg.Close() }, seg)
 		}
 	}

@@ -142,6 +142,11 @@ func (b *boardCall) hasHappened(rank int, e boardEvent) bool {
 // usually about to arrive, or needs this processor. Then it sleeps like all waiters for
 // messages, and the other rank wakes it with a message.
 const (
+	// It spins for spinTime before a yield if no rank waited for needs this processor, but not
+	// in skippedSpins waits after a yield of sharedTime: another process does.
+	spinTime     = 4 * time.Microsecond
+	sharedTime   = 200 * time.Microsecond
+	skippedSpins = 32
 	// It polls for minSpinTime and minSpins: on a busy processor each yield takes long.
 	minSpinTime = 100 * time.Microsecond
 	minSpins    = 64
@@ -158,11 +163,21 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 	if b.hasHappened(rank, e) {
 		return nil
 	}
-	began := time.Now()
+	began, shared := time.Now(), &b.net.comm.Shared
+	spin := shared.skipSpins == 0
+	if !spin {
+		shared.skipSpins--
+	}
 	for i, last := 1, began; ; i++ {
 		if i%spinsPerPoll == 0 {
 			runtime.Gosched()
 			b.net.comm.Engine.PollOnce()
+		}
+		if spin && b.isAlone(e) {
+			spin = false
+			if last = b.spinUntil(rank, e, last); last.IsZero() {
+				return nil
+			}
 		}
 		sched.Yield()
 		if b.hasHappened(rank, e) {
@@ -173,6 +188,9 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 		}
 		now := time.Now()
 		passed, away := now.Sub(began), now.Sub(last)
+		if away >= sharedTime {
+			shared.skipSpins = skippedSpins
+		}
 		if last = now; i >= minSpins && passed >= minSpinTime || passed >= maxSpinTime || away >= descheduledTime {
 			break
 		}
@@ -186,6 +204,31 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 		}
 	}
 	return nil
+}
+
+// isAlone reports whether no rank needs this processor to reach the event.
+func (b *boardCall) isAlone(e boardEvent) bool {
+	neighbors, ok := b.board.Neighbors()
+	for _, r := range neighbors {
+		if !b.hasHappened(r, e) {
+			return false
+		}
+	}
+	return ok
+}
+
+// spinUntil polls for spinTime. It returns the time, or 0 if the event of the rank has happened.
+func (b *boardCall) spinUntil(rank int, e boardEvent, began time.Time) (now time.Time) {
+	for i := 1; ; i++ {
+		if b.hasHappened(rank, e) {
+			return time.Time{}
+		}
+		if i%64 == 0 {
+			if now = time.Now(); now.Sub(began) >= spinTime {
+				return now
+			}
+		}
+	}
 }
 
 // sleepForEvent sleeps until the rank of the event sends a wake-up message.

@@ -17,13 +17,14 @@ import (
 const BoardThreshold = 4
 
 // BoardSlotSize returns the bytes of shared memory of each rank. It shrinks with the number of
-// ranks: a communicator of up to 256 ranks uses 512 KiB.
+// ranks: a communicator of up to 1024 ranks uses 2 MiB.
 func BoardSlotSize(ranks int) int { return min(max(1<<10, 1024<<10/ranks&^63), 64<<10) }
 
 // sharedMemory is the shared memory of a communicator.
 type sharedMemory struct {
 	mu          sync.Mutex // held during a call; guards the other fields
 	calls       int        // number of calls that have used it
+	skipSpins   int        // waits left that do not spin, because others need this processor
 	unavailable bool       // a rank cannot map it
 	seg         *shm.Segment
 	Board       *shm.Board // nil: not created yet, or unavailable

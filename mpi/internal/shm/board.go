@@ -23,6 +23,7 @@ type Board struct {
 	seen      []uint64         // last round that HasShown has reported, by rank
 	seenCount int              // ranks seen in this round
 	allDone   uint64           // all ranks have done at least this round
+	neighbors []int            // of Neighbors, nil: unknown
 }
 
 // parities is the number of rounds that have slots of their own: a rank may go on to
@@ -43,10 +44,11 @@ type header struct {
 type line struct {
 	signs [signHistory]sign // of the last rounds shown
 
-	done   atomic.Uint64 // last round whose slots it does not read any more
-	step   atomic.Uint64 // last round with steps, times maxSteps, plus the last step
-	asleep atomic.Uint32 // 1 + the rank that has to wake it, which sets it to 0
-	_      [lineSize - 20 - 16*signHistory]byte
+	done      atomic.Uint64 // last round whose slots it does not read any more
+	step      atomic.Uint64 // last round with steps, times maxSteps, plus the last step
+	asleep    atomic.Uint32 // 1 + the rank that has to wake it, which sets it to 0
+	processor atomic.Uint32 // 2 + the processor it is bound to, 1 if it may run on several, 0 at first
+	_         [lineSize - 24 - 16*signHistory]byte
 }
 
 // signHistory is the number of rounds for which a sign stays available: no rank is more
@@ -77,6 +79,42 @@ func NewBoard(mem []byte, ranks, room, rank int) *Board {
 		seen:   make([]uint64, ranks),
 	}
 }
+
+// Bind publishes the processor to which this rank is bound, for Neighbors. If not bound, it may run on
+// any.
+func (b *Board) Bind(processor int, bound bool) {
+	p := uint32(unbound)
+	if bound {
+		p += 1 + uint32(processor)
+	}
+	b.lines[b.rank].processor.Store(p)
+}
+
+// Neighbors returns the other ranks that may run on the processor of this rank, and need it to
+// proceed. ok is false if they are unknown: this rank is not bound, or others have not called
+// Bind yet.
+func (b *Board) Neighbors() (ranks []int, ok bool) {
+	if b.neighbors == nil {
+		ours := b.lines[b.rank].processor.Load()
+		if ours <= unbound {
+			return nil, false
+		}
+		list := make([]int, 0, b.ranks)
+		for r := range b.lines {
+			switch p := b.lines[r].processor.Load(); {
+			case p == 0:
+				return nil, false
+			case r != b.rank && (p == ours || p == unbound):
+				list = append(list, r)
+			}
+		}
+		b.neighbors = list
+	}
+	return b.neighbors, true
+}
+
+// unbound is the processor of a rank that may run on several.
+const unbound = 1
 
 // BeginRound starts a round with a number greater than the last one. Ranks that skip
 // different rounds meet again in the next round that all of them start.

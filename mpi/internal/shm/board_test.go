@@ -146,6 +146,24 @@ func TestBoardSleep(t *testing.T) {
 	require.Empty(t, a.Slot(1))
 }
 
+// TestNeighbors checks which ranks may need the processor of a rank, also before all are known.
+func TestNeighbors(t *testing.T) {
+	list := boards(t, 4, 0)
+	list[0].Bind(3, true)
+	list[1].Bind(3, true)
+	list[2].Bind(0, true)
+	_, ok := list[0].Neighbors()
+	require.False(t, ok, "rank 3 is unknown")
+	list[3].Bind(0, false)
+	for rank, want := range [][]int{{1, 3}, {0, 3}, {3}} {
+		got, ok := list[rank].Neighbors()
+		require.True(t, ok)
+		require.Equal(t, want, got)
+	}
+	_, ok = list[3].Neighbors()
+	require.False(t, ok, "it may run on any processor")
+}
+
 func Example() {
 	const ranks, room = 2, 64
 	mem := make([]byte, shm.BoardSize(ranks, room)) // of a Segment, where ranks are processes
