@@ -149,6 +149,79 @@ func TestBandwidth(t *testing.T) {
 	require.Equal(t, 1000, b.Limit(1000, rtt, true, 1.25))
 }
 
+// TestBandwidthStartup checks that the limit of a recovery holds only when the bandwidth has been
+// found, so that losses at the start do not keep the window small.
+func TestBandwidthStartup(t *testing.T) {
+	var b Bandwidth
+	const rtt = 10 * Millisecond
+	now, n := Time(0), 100_000
+	for range 8 {
+		now += rtt
+		b.OnArrived(now, n, rtt)
+		n *= 2
+		require.GreaterOrEqual(t, b.Limit(1_000_000, rtt, true, 1.25), 1_000_000)
+	}
+	for range startupRounds {
+		now += rtt
+		b.OnArrived(now, n/2, rtt)
+	}
+	require.InDelta(t, n/2*5/4, b.Limit(1_000_000, rtt, true, 1.25), 1)
+}
+
+// TestBandwidthOfIdlePath checks that rounds with less to send than the window permits do not lower
+// the estimate, and that others do.
+func TestBandwidthOfIdlePath(t *testing.T) {
+	var b Bandwidth
+	const rtt = 10 * Millisecond
+	now := Time(1)
+	round := func(n int, limited bool) {
+		if limited {
+			b.OnLimited()
+		}
+		now += rtt
+		b.OnArrived(now, n, rtt)
+	}
+	b.OnArrived(now, 0, rtt)
+	for range 4 {
+		round(1_000_000, true)
+	}
+	for range 2 * bandwidthRounds {
+		round(1000, false)
+	}
+	require.Equal(t, 1_250_000, b.Limit(1<<30, rtt, true, 1.25))
+	for range bandwidthRounds {
+		round(500_000, true)
+	}
+	require.Equal(t, 625_000, b.Limit(1<<30, rtt, true, 1.25))
+}
+
+// TestSendLog checks the times of bursts: exact ones while there are few, and later ones, in order,
+// of the oldest when there are more than the log holds.
+func TestSendLog(t *testing.T) {
+	var l SendLog
+	const n = 3 * maxSendBursts
+	for i := range n {
+		l.Record(at(0), at(2*i+2), Time(i+1))
+		require.LessOrEqual(t, len(l.bursts), maxSendBursts)
+	}
+	before := uint64(0)
+	for i := range n {
+		for _, p := range []int{2 * i, 2*i + 1} {
+			sent, serial := l.sentAt(at(p))
+			require.GreaterOrEqual(t, sent, Time(i+1))
+			require.GreaterOrEqual(t, serial, before)
+			before = serial
+			if i > n-maxSendBursts/2 {
+				require.Equal(t, Time(i+1), sent, "%d", p)
+			}
+		}
+	}
+	sent, _ := l.sentAt(at(2 * n))
+	require.Zero(t, sent, "not sent")
+	l.Record(at(2*n), at(2*n+1), 1<<40)
+	require.Len(t, l.bursts, 1, "the others are acknowledged")
+}
+
 // TestScoreboardPool checks that a pool returns the memory that it got, empty, and keeps a bounded part.
 func TestScoreboardPool(t *testing.T) {
 	pool, log, order := new(ScoreboardPool), &SendLog{}, &Reordering{}

@@ -6,8 +6,9 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// maxSendBursts bounds the memory of a SendLog.
-const maxSendBursts = 2048
+// maxSendBursts bounds the memory of a SendLog. When it has as many, the oldest
+// half becomes less exact.
+const maxSendBursts = 4096
 
 // A SendLog has the times at which packets were first sent. It records one entry
 // for the packets that were sent together, so that it costs little while nothing
@@ -37,11 +38,22 @@ func (l *SendLog) Record(una, end wire.PSN, now Time) {
 		l.bursts, l.first = l.bursts[:0], 0
 	case len(l.bursts) == cap(l.bursts) && l.first > len(l.bursts)/2:
 		l.bursts, l.first = l.bursts[:copy(l.bursts, l.bursts[l.first:])], 0
-	case len(l.bursts)-l.first >= maxSendBursts: // the packets count as sent with the newest ones
-		l.bursts[len(l.bursts)-1] = burst{end, now, l.serial}
-		return
+	}
+	if len(l.bursts)-l.first >= maxSendBursts {
+		l.mergeOldest()
 	}
 	l.bursts = append(l.bursts, burst{end, now, l.serial})
+}
+
+// mergeOldest merges pairs in the older half of the bursts. The packets of the
+// earlier burst count as sent with the later one, which delays their loss at most.
+func (l *SendLog) mergeOldest() {
+	rest := l.bursts[l.first+maxSendBursts/2:]
+	for i := range maxSendBursts / 4 {
+		l.bursts[l.first+i] = l.bursts[l.first+2*i+1]
+	}
+	n := l.first + maxSendBursts/4
+	l.bursts = l.bursts[:n+copy(l.bursts[n:], rest)]
 }
 
 // sentAt returns the time and the serial number of the first transmission of p.
