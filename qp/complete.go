@@ -35,6 +35,9 @@ func (c *Core) popHead() {
 	if c.cur == c.sq.head {
 		c.cur++
 	}
+	if w := c.sq.wqeAt(c.sq.head); c.sel != nil && w.started && !w.isLocal() {
+		c.sel.ahead -= c.keptBytes(w)
+	}
 	c.sq.head++
 }
 

@@ -202,7 +202,7 @@ func checkInvariants(t testing.TB, c *Core) {
 		return
 	}
 	ok(c.unackedBytes() >= 0, "%d bytes in flight", c.unackedBytes())
-	ok(c.rdOut <= uint32(c.attr.MaxRdAtomic), "%d reads and atomics outstanding", c.rdOut)
+	ok(int(c.rdOut) <= c.readDepth(c.attr.MaxRdAtomic), "%d reads and atomics outstanding", c.rdOut)
 	out, bytes := c.rdOut, c.rdBytes
 	c.recountReads()
 	ok(out == c.rdOut && bytes == c.rdBytes, "rdOut %d and rdBytes %d, should be %d and %d", out, bytes, c.rdOut, c.rdBytes)

@@ -26,7 +26,7 @@ func (c *Core) checkFlush(f verbs.Flush) error {
 
 // sendEmptyRead builds a FLUSH or ATOMIC WRITE request.
 func (t rc) sendEmptyRead(now reliability.Time, out Out, w *sendWQE) outcome {
-	if t.rdOut >= uint32(t.attr.MaxRdAtomic) || !t.spanAllows(1) {
+	if int(t.rdOut) >= t.readDepth(t.attr.MaxRdAtomic) || !t.spanAllows(1) {
 		return blocked
 	}
 	info, o := t.putEmptyRead(now, out, w, t.next)

@@ -128,7 +128,7 @@ func (c *Core) setAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) {
 	set(verbs.AttrRQPSN, func() { c.recv.Reset(wire.PSN(a.RQPSN)) })
 	set(verbs.AttrSQPSN, func() { c.next = wire.PSN(a.SQPSN); c.una, c.top = c.next, c.next })
 	set(verbs.AttrMaxQPRdAtomic, func() { o.MaxRdAtomic = a.MaxRdAtomic })
-	set(verbs.AttrMaxDestRdAtomic, func() { o.MaxDestRdAtomic = a.MaxDestRdAtomic; c.res.Resize(a.MaxDestRdAtomic) })
+	set(verbs.AttrMaxDestRdAtomic, func() { o.MaxDestRdAtomic = a.MaxDestRdAtomic; c.res.Resize(c.readDepth(a.MaxDestRdAtomic)) })
 	set(verbs.AttrMinRNRTimer, func() { o.MinRNRTimer = a.MinRNRTimer })
 	set(verbs.AttrTimeout, func() { o.Timeout = a.Timeout })
 	set(verbs.AttrRetryCnt, func() { o.RetryCnt = a.RetryCnt })

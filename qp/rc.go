@@ -47,6 +47,9 @@ func (t rc) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
 	}
 	inFlight := t.bytesInFlight()
 	if !t.windowAllows(inFlight, t.minBurst(w, off)) {
+		if t.sel != nil {
+			t.sel.bandwidth.OnLimited()
+		}
 		if t.sinceAckReq == 0 {
 			return blocked
 		}
@@ -88,13 +91,19 @@ func (t rc) sendRead(now reliability.Time, out Out, w *sendWQE) outcome {
 	off := uint32(t.next.Sub(w.first)) * t.mtu
 	n := min(t.readPart-off%t.readPart, w.length-off)
 	psns := max(1, int((n+t.mtu-1)/t.mtu))
-	if t.rdOut >= uint32(t.attr.MaxRdAtomic) || !t.readWindowAllows(int(n)) || !t.spanAllows(psns) {
+	if int(t.rdOut) >= t.readDepth(t.attr.MaxRdAtomic) || !t.spanAllows(psns) {
+		return blocked
+	}
+	if !t.readWindowAllows(int(n)) {
+		if t.sel != nil && t.sel.reads != nil {
+			t.sel.reads.bandwidth.OnLimited()
+		}
 		return blocked
 	}
 	if !t.putRead(out, w, t.next, off, n, false) {
 		return full
 	}
-	t.putReadCopy(now, out, w, t.next, off, n)
+	t.putReadCopy(now, out, w, t.next, psns)
 	t.rdOut++
 	t.rdBytes += n
 	if !t.next.Less(t.top) {
@@ -120,7 +129,7 @@ func (c *Core) putRead(out Out, w *sendWQE, psn wire.PSN, off, n uint32, isCopy 
 
 // sendAtomic builds an atomic request.
 func (t rc) sendAtomic(now reliability.Time, out Out, w *sendWQE) outcome {
-	if t.rdOut >= uint32(t.attr.MaxRdAtomic) || !t.spanAllows(1) {
+	if int(t.rdOut) >= t.readDepth(t.attr.MaxRdAtomic) || !t.spanAllows(1) {
 		return blocked
 	}
 	op, ok := t.putAtomic(out, w, t.next)

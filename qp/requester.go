@@ -99,6 +99,9 @@ func (c *Core) startRequest(w *sendWQE) bool {
 	w.base = c.endPos
 	w.started = true
 	c.endPos = c.windowPosition(w, w.last.Add(1))
+	if c.sel != nil {
+		c.sel.ahead += c.keptBytes(w)
+	}
 	if !w.expectsResponse() && !c.splitsWrite(w) { // split writes count per packet
 		c.credits.StartMessage(w.consumesRecv())
 	}

@@ -1,6 +1,8 @@
 package qp
 
 import (
+	"slices"
+
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -33,6 +35,9 @@ func (c *Core) resendLost(now reliability.Time, out Out) outcome {
 		if o := c.resendRequest(now, out, i, w, p, false); o != sent {
 			return o
 		}
+		if !w.expectsResponse() && (s.requests.IsLostAgain(p) || c.isStalled()) {
+			c.resendCopy(now, out, i, w, p)
+		}
 	}
 	for {
 		p, ok := s.responses.NextLost(c.una, c.top)
@@ -54,8 +59,12 @@ func (c *Core) resendLost(now reliability.Time, out Out) outcome {
 		for !c.isRequestPacket(w, p.Add(psns)) && s.responses.IsLost(p.Add(psns)) && p.Add(psns).LessEq(w.last) {
 			psns++
 		}
+		again := s.responses.IsLostAgain(p) || c.isStalled()
 		if o := c.resendRead(now, out, w, p, psns, false); o != sent {
 			return o
+		}
+		if again { // both are answered
+			c.requestCopy(now, out, w, p, psns, false)
 		}
 	}
 }
@@ -95,21 +104,14 @@ func (c *Core) resendRequest(now reliability.Time, out Out, i uint32, w *sendWQE
 		if !ok {
 			return full
 		}
-		if off := uint32(p.Sub(w.first)) * c.mtu; !w.isAtomic() {
-			c.putReadCopy(now, out, w, p, off, min(uint32(psns)*c.mtu, w.length-off))
+		if !w.isAtomic() {
+			c.putReadCopy(now, out, w, p, psns)
 		}
 		s.activeRequests(c.una).OnResent(now, p, probe)
 		c.onResent(now, op, p, probe)
 		return sent
 	}
-	cur, next := c.cur, c.next
-	c.cur, c.next = i, p
-	off := uint32(p.Sub(w.first)) * c.mtu
-	info, o := c.buildData(now, out, w, off, min(c.mtu, w.length-off), true, false)
-	if c.state != sRTS && c.state != sSQD {
-		return blocked // the source failed, and the queue pair with it
-	}
-	c.cur, c.next = cur, next
+	info, o := c.rebuildData(now, out, i, w, p)
 	if o != sent {
 		return o
 	}
@@ -120,9 +122,41 @@ func (c *Core) resendRequest(now reliability.Time, out Out, i uint32, w *sendWQE
 		s.arrivedBytes -= n
 	}
 	s.activeRequests(c.una).OnResent(now, p, probe)
-	c.onDataSent(now, int(min(c.mtu, w.length-off)), false)
 	c.onResent(now, info.Opcode, p, probe)
 	return sent
+}
+
+// rebuildData builds the packet p of w, request i, a SEND or WRITE, which was sent before.
+func (c *Core) rebuildData(now reliability.Time, out Out, i uint32, w *sendWQE, p wire.PSN) (*wire.Info, outcome) {
+	cur, next := c.cur, c.next
+	c.cur, c.next = i, p
+	off := uint32(p.Sub(w.first)) * c.mtu
+	n := min(c.mtu, w.length-off)
+	info, o := c.buildData(now, out, w, off, n, true, false)
+	if c.state != sRTS && c.state != sSQD {
+		return info, blocked // the source failed, and the queue pair with it
+	}
+	c.cur, c.next = cur, next
+	if o == sent {
+		c.onDataSent(now, int(n), false)
+	}
+	return info, o
+}
+
+// isStalled reports whether no new packet may be sent before the oldest one is acknowledged.
+func (c *Core) isStalled() bool {
+	return !c.spanAllows(1) || c.rdOut > 0 && int(c.rdOut) >= c.readDepth(c.attr.MaxRdAtomic)
+}
+
+// resendCopy sends p, which was just sent again, once more, if the batch has space. It is for packets
+// of which a retransmission was lost, and for those without which no other may be sent: all later ones
+// wait at the peer for it, and each further attempt takes a round trip, or more if nothing is sent
+// that would show its loss.
+func (c *Core) resendCopy(now reliability.Time, out Out, i uint32, w *sendWQE, p wire.PSN) {
+	if info, o := c.rebuildData(now, out, i, w, p); o == sent {
+		c.sel.copies++
+		c.onResent(now, info.Opcode, p, false)
+	}
 }
 
 // resendEmptyRead sends the FLUSH or ATOMIC WRITE w, request i, again.
@@ -155,6 +189,9 @@ func (c *Core) resendRead(now reliability.Time, out Out, w *sendWQE, p wire.PSN,
 	for k := range psns {
 		c.sel.activeResponses(now, c.una).OnResent(now, p.Add(k), probe)
 	}
+	if !w.isAtomic() && !probe {
+		c.requestCopy(now, out, w, p, psns, true)
+	}
 	c.onResent(now, op, p, probe)
 	return sent
 }
@@ -169,19 +206,44 @@ func (c *Core) putResponseRequest(out Out, w *sendWQE, p wire.PSN, psns int) (wi
 	return wire.RCReadRequest, c.putRead(out, w, p, off, min(uint32(psns)*c.mtu, w.length-off), false)
 }
 
-// putReadCopy sends a READ request a second time while losses are likely, if the batch has space: a
-// lost one would stop all responses after it for a round trip. The copy has the solicited event bit,
-// which no READ has otherwise, so that a responder with selective retransmission ignores it if the
-// request has arrived.
-func (c *Core) putReadCopy(now reliability.Time, out Out, w *sendWQE, psn wire.PSN, off, n uint32) {
-	if c.sel == nil || !c.sel.recovering || !c.putRead(out, w, psn, off, n, true) {
+// putReadCopy sends the READ request of psns packets from p again at once while losses are likely: if
+// it were lost, all responses after it would stop for a round trip. A long one is sent three times.
+func (c *Core) putReadCopy(now reliability.Time, out Out, w *sendWQE, p wire.PSN, psns int) {
+	if c.sel == nil || !c.sel.recovering {
 		return
 	}
-	c.recorder.addPacket(now, true, wire.RCReadRequest, psn, 0)
-	c.counters.SentPkts++
+	c.requestCopy(now, out, w, p, psns, true)
+	if psns >= longRead {
+		c.requestCopy(now, out, w, p, psns, true)
+	}
 }
 
-// isCopy reports whether p is a request that putReadCopy has built.
+// longRead is the number of packets of a READ from which its request is sent three times.
+const longRead = 4
+
+// requestCopy builds a further request for psns packets of the response to w, if the batch has space.
+// If marked is set, it has the solicited event bit, which no READ has otherwise, so that a responder
+// with selective retransmission ignores it if the first one has arrived.
+func (c *Core) requestCopy(now reliability.Time, out Out, w *sendWQE, p wire.PSN, psns int, marked bool) {
+	off := uint32(p.Sub(w.first)) * c.mtu
+	if c.putRead(out, w, p, off, min(uint32(psns)*c.mtu, w.length-off), marked) {
+		c.recorder.addPacket(now, true, wire.RCReadRequest, p, 0)
+		c.counters.SentPkts++
+	}
+}
+
+// onServed records that a READ request from p on is served.
+func (s *selective) onServed(p wire.PSN) {
+	s.served[s.serves%len(s.served)] = p
+	s.serves++
+}
+
+// hasServed reports whether a READ request from p on was one of the last ones served.
+func (s *selective) hasServed(p wire.PSN) bool {
+	return slices.Contains(s.served[:min(s.serves, len(s.served))], p)
+}
+
+// isCopy reports whether p is a request that requestCopy has built and marked.
 func isCopy(p *wire.Packet) bool { return p.BTH.SE && p.Info.Operation == wire.OpReadRequest }
 
 // onResent records a retransmission.

@@ -20,10 +20,12 @@ func (c *Core) handleRequest(now reliability.Time, p *wire.Packet) wire.Drop {
 		case d == 0:
 			return c.handleInOrder(now, p)
 		}
-		if isCopy(p) {
+		if isCopy(p) && c.sel.hasServed(p.BTH.PSN) {
 			return wire.DropDuplicate
 		}
-		c.sel.onRepeated()
+		if p.Info.Operation != wire.OpReadRequest { // part of a response may be missing
+			c.sel.onRepeated()
+		}
 	}
 	switch c.recv.Classify(p.BTH.PSN) {
 	case reliability.Duplicate:
@@ -257,6 +259,9 @@ func (c *Core) receiveRead(now reliability.Time, p *wire.Packet) wire.Drop {
 	c.recv.CompleteMessage()
 	r.First, r.Last = p.BTH.PSN, p.BTH.PSN.Add(psns-1)
 	r.VA, r.RKey, r.Length, r.MSN = h.VA, h.RKey, h.Length, c.recv.MSN()
+	if c.sel != nil {
+		c.sel.onServed(r.First)
+	}
 	c.res.ScheduleResponse(r, r.First, r.Last, false)
 	c.recv.Advance(psns)
 	return wire.DropNone
@@ -346,6 +351,7 @@ func (c *Core) handleDuplicate(now reliability.Time, p *wire.Packet) wire.Drop {
 		if !c.res.ScheduleReplay(r, psn, to) {
 			return wire.DropUnknownReplay
 		}
+		c.sel.onServed(psn)
 		return wire.DropNone
 	}
 	c.res.ScheduleResponse(r, psn, to, r.IsReplay() || !r.Pending())

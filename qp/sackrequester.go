@@ -48,9 +48,11 @@ func (c *Core) validBlocks(psn wire.PSN, ack *wire.SelectiveAck) bool {
 // applyBlocks records the packets of ack.
 func (c *Core) applyBlocks(now reliability.Time, ack *wire.SelectiveAck) {
 	s := c.sel
-	if ack.Duplicates != s.duplicates {
+	if n := ack.Duplicates - s.duplicates; n > 0 {
 		s.duplicates = ack.Duplicates
-		if s.resent {
+		expected := min(n, s.copies)
+		s.copies -= expected
+		if n > expected && s.resent {
 			s.resent = false
 			s.order.OnSpurious(now, c.rtt.Smoothed())
 		}

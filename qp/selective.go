@@ -27,12 +27,16 @@ type selective struct {
 	probe        bool     // the oldest packet is to be sent again, to elicit an acknowledgement
 	resent       bool     // there were retransmissions since a spurious one was last reported
 	duplicates   uint16   // of the last selective acknowledgement
+	copies       uint16   // packets that were sent twice on purpose, and not reported as duplicates yet
 
 	bandwidth  reliability.Bandwidth
 	losses     lossRate
 	recovering bool     // until una reaches recovered: losses are likely
 	recovered  wire.PSN // recoveryPSNs after the last loss
 
+	ahead    int           // bytes that the peer may keep of requests that are not complete
+	served   [4]wire.PSN   // of the last READ requests served, see isCopy
+	serves   int           // number of them
 	kept     *keptRequests // requests that arrived ahead, or nil
 	repeated uint16        // requests that arrived again
 	due      bool          // a selective acknowledgement is due
@@ -60,9 +64,22 @@ func (s *selective) responsePath(now reliability.Time) *responsePath {
 // without selective retransmission.
 const maxKeptBytes = 64 << 20
 
-// maxAheadBytes bounds the window bytes between una and next, so that the peer need not drop
-// packets for maxKeptBytes.
+// maxAheadBytes bounds the bytes that the peer may have to keep of what is between una and next, so
+// that it need not drop packets for maxKeptBytes.
 const maxAheadBytes = maxKeptBytes - 1<<20
+
+// keptBytes returns the bytes that the peer keeps of w at most, if all of it arrives ahead: all
+// packets, but of a WRITE only the headers and the last packet.
+func (c *Core) keptBytes(w *sendWQE) int {
+	n := int(w.packetCount(c.mtu)) * PacketCost
+	switch {
+	case w.op == verbs.WRRDMARead:
+		return PacketCost
+	case c.splitsWrite(w):
+		return n + int(min(c.mtu, w.length))
+	}
+	return n + int(w.length)
+}
 
 // enableSelective sets the mode when the address vector of the peer is set.
 func (c *Core) enableSelective(av *verbs.AHAttr) {
@@ -92,7 +109,7 @@ func (s *selective) resetRequester(una wire.PSN) {
 	s.log = reliability.SendLog{}
 	s.freeScoreboards()
 	s.executed, s.logged = una, una
-	s.arrivedBytes, s.lostBytes, s.probe = 0, 0, false
+	s.arrivedBytes, s.lostBytes, s.probe, s.ahead = 0, 0, false, 0
 }
 
 // activeRequests returns the scoreboard of the requests. una is the oldest PSN in flight.
@@ -160,8 +177,11 @@ func (c *Core) windowAllows(inFlight, n int) bool {
 // a queue on the path, hence the bound.
 func (c *Core) roundTrip() int64 {
 	shortest := c.sel.order.Shortest()
-	return min(max(c.rtt.Smoothed(), shortest), 2*shortest)
+	return min(max(c.rtt.Smoothed(), shortest), shortest+min(shortest, maxSystemDelay))
 }
+
+// maxSystemDelay is the delay of busy systems in nanoseconds that a window allows for.
+const maxSystemDelay = reliability.Millisecond
 
 // The bytes in flight in units of the bandwidth-delay product while losses are repaired.
 const (
@@ -185,7 +205,7 @@ func (c *Core) readWindowAllows(n int) bool {
 
 // spanAllows reports whether psns more PSNs may be in flight.
 func (c *Core) spanAllows(psns int) bool {
-	return c.sel == nil || c.top.Sub(c.una)+psns <= reliability.MaxSpan && c.unackedBytes() < maxAheadBytes
+	return c.sel == nil || c.top.Sub(c.una)+psns <= reliability.MaxSpan && min(c.sel.ahead, c.unackedBytes()) < maxAheadBytes
 }
 
 // logSent records the time at which the packets that were just built are sent.
@@ -194,6 +214,15 @@ func (c *Core) logSent(now reliability.Time) {
 		s.log.Record(c.una, c.top, now)
 		s.logged = c.top
 	}
+}
+
+// readDepth returns the number of READs and atomics that may be outstanding for an attribute, which has
+// 8 bits: with selective retransmission 16 times as many, because a long path holds more.
+func (c *Core) readDepth(attr uint8) int {
+	if c.sel != nil {
+		return 16 * int(attr)
+	}
+	return int(attr)
 }
 
 // requestAt returns the started request whose PSNs include p, and its index, or nil.
@@ -257,6 +286,7 @@ func (c *Core) checkRecovered() {
 // rate means that the path or the peer's buffer is too small for the window.
 type lossRate struct {
 	lost, arrived int // bytes
+	before        int // bytes that arrived in the round trip before: losses are found after later arrivals
 	since         reliability.Time
 }
 
@@ -269,7 +299,7 @@ func (l *lossRate) exceeded(now reliability.Time, rtt int64, least int) bool {
 	if l.lost+l.arrived < least || int64(now-l.since) < rtt {
 		return false
 	}
-	exceeded := l.lost*100 > maxRandomLoss*(l.lost+l.arrived)
-	*l = lossRate{since: now}
+	exceeded := l.lost*100 > maxRandomLoss*(l.lost+max(l.arrived, l.before))
+	*l = lossRate{since: now, before: l.arrived}
 	return exceeded
 }

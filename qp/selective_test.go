@@ -167,3 +167,107 @@ func TestSelectiveAckOfStranger(t *testing.T) {
 		require.Equal(t, []string{"ACKNOWLEDGE 0 60 msn=0"}, p.describePackets(p.b, p.drain(p.b)))
 	}
 }
+
+// TestCopyOfARetransmission checks that a packet of which a retransmission was lost is sent twice, and
+// that the second arrival does not count as a sign of reordering.
+func TestCopyOfARetransmission(t *testing.T) {
+	p := connect(t, withAttr(selectively))
+	p.a.post(p.now, p.write(1, 0, 0, 1024))
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts[1:]...)
+	lose := func() []string {
+		p.now += reliability.Millisecond
+		p.deliver(p.a, p.drain(p.b)...)
+		p.a.Advance(p.now)
+		return p.describePackets(p.a, p.drain(p.a))
+	}
+	require.Equal(t, []string{"WRITE_ONLY 0 len=256 @0+256 A"}, lose())
+	p.a.post(p.now, p.write(2, 0, 0, 8)) // shows the loss
+	p.deliver(p.b, p.drain(p.a)...)
+	require.Empty(t, lose(), "the time for reordering has not passed")
+	p.advanceToDeadline(p.a)
+	again := p.drain(p.a)
+	require.Equal(t, []string{"WRITE_ONLY 0 len=256 @0+256 A", "WRITE_ONLY 0 len=256 @0+256 A"}, p.describePackets(p.a, again))
+	before := p.a.sel.order
+	p.deliver(p.b, again[0])
+	p.now += reliability.Millisecond
+	p.deliver(p.a, p.drain(p.b)...)
+	require.Equal(t, []string{"1 RDMA_WRITE len=1024", "2 RDMA_WRITE len=8"}, p.a.takeCompletions())
+	p.deliver(p.b, again[1])
+	acks := p.drain(p.b)
+	require.Len(t, acks, 1)
+	require.Equal(t, wire.OpSelectiveAck, acks[0].Info.Operation)
+	p.deliver(p.a, acks...)
+	require.EqualValues(t, 1, p.a.sel.duplicates)
+	require.Equal(t, before, p.a.sel.order)
+
+	p.deliver(p.b, again[1])
+	p.deliver(p.a, p.drain(p.b)...)
+	require.NotEqual(t, before, p.a.sel.order, "one more is a sign")
+}
+
+// TestReadsBeyondRdAtomic checks that with selective retransmission 16 times max_rd_atomic READs and
+// atomics are outstanding, all of which can be answered again, and no more.
+func TestReadsBeyondRdAtomic(t *testing.T) {
+	p := connect(t, withAttr(func(a *verbs.QPAttr) { selectively(a); a.MaxRdAtomic, a.MaxDestRdAtomic = 1, 1 }))
+	for i := range uint64(20) {
+		p.a.post(p.now, p.fetchAdd(i, 0, 0, 1))
+	}
+	pkts := p.drain(p.a)
+	require.Len(t, pkts, 16)
+	p.deliver(p.b, pkts...)
+	first := p.describePackets(p.b, p.drain(p.b))
+	require.Len(t, first, 16)
+	p.deliver(p.b, pkts...)
+	again := p.drain(p.b)
+	require.Equal(t, first, p.describePackets(p.b, again[:16]))
+	p.deliver(p.a, again...)
+	p.exchange()
+	require.Len(t, p.a.takeCompletions(), 20)
+	require.EqualValues(t, 20, p.b.buf[0], "each is executed once")
+}
+
+// TestCopiesOfReadRequests checks that requests for lost data are sent twice, that only one of both is
+// served, and that they are no sign of reordering.
+func TestCopiesOfReadRequests(t *testing.T) {
+	p := connect(t, withAttr(selectively))
+	p.a.post(p.now, p.read(1, 0, 0, 2048))
+	p.deliver(p.b, p.drain(p.a)...)
+	data := p.drain(p.b)
+	require.Len(t, data, 8)
+	p.now += reliability.Millisecond
+	p.deliver(p.a, data[1:]...)
+	p.a.Advance(p.now)
+	again := p.drain(p.a)
+	require.Len(t, again, 2)
+	require.False(t, isCopy(again[0]))
+	require.True(t, isCopy(again[1]))
+	before := p.b.sel.repeated
+	p.deliver(p.b, again...)
+	require.Len(t, p.drain(p.b), 1)
+	require.Equal(t, before, p.b.sel.repeated)
+
+	p = connect(t, withAttr(selectively))
+	p.a.post(p.now, p.read(1, 0, 0, 2048))
+	p.deliver(p.b, p.drain(p.a)...)
+	p.drain(p.b)
+	other := p.readRequest(3, 3*256, 256, p.b.key)
+	other.BTH.SE, other.Raw[1] = true, other.Raw[1]|0x80
+	p.deliver(p.b, other)
+	require.Len(t, p.drain(p.b), 1, "the first request was lost")
+}
+
+// TestLossRate checks that the losses of a round trip are compared with the arrivals of the packets
+// sent with them, also when few arrive later.
+func TestLossRate(t *testing.T) {
+	var l lossRate
+	const rtt = reliability.Millisecond
+	round := func(n, arrived, lost int) bool {
+		l.arrived, l.lost = l.arrived+arrived, l.lost+lost
+		return l.exceeded(reliability.Time(n)*rtt, rtt, 1000)
+	}
+	require.False(t, round(1, 100_000, 0))
+	require.False(t, round(2, 500, 5000), "found after the burst")
+	require.True(t, round(3, 10_000, 5000))
+	require.False(t, round(4, 10, 10), "too few to tell")
+}

@@ -3,8 +3,8 @@ package reliability
 import "github.com/softrnic/softrnic/wire"
 
 // A Resource is the responder state of one read, atomic, FLUSH or ATOMIC WRITE. It is kept until
-// max_dest_rd_atomic later ones have arrived, so that a repeated request can be
-// answered again.
+// as many later ones have arrived as the requester may have outstanding, so that a repeated request
+// can be answered again.
 type Resource struct {
 	First, Last wire.PSN // PSNs of the response
 	Atomic      bool
@@ -17,6 +17,7 @@ type Resource struct {
 
 	// The pending response consists of the PSNs From to To. Next is sent next.
 	From, Next, To wire.PSN
+	number         uint32 // in the order of arrival
 	pending        bool
 	replay         bool // the response was sent before
 }
@@ -28,22 +29,26 @@ func (e *Resource) Pending() bool { return e.pending }
 func (e *Resource) IsReplay() bool { return e.replay }
 
 // A Resources is the ring of responder resources. Its memory is allocated with
-// the first read or atomic.
+// the first reads and atomics.
 type Resources struct {
-	ring    []Resource
+	ring    []Resource // a resource is at its number modulo the length
 	replays []Resource // parts of responses to be sent again, oldest first
 
 	firstReplay uint16 // index of the oldest one
 
-	limit   uint8
-	next    uint8 // slot of the next resource
-	used    uint8
-	pending uint8 // number of used slots with a pending response
+	limit   uint16
+	used    uint16 // number of the newest resources that are kept
+	pending uint16 // number of them with a pending response
+	next    uint32 // number of the next resource
+	oldest  uint32 // no resource before it has a pending response
 }
+
+// firstRing is the length of the first ring, which grows up to the limit.
+const firstRing = 16
 
 // maxReplays is the maximum number of parts of responses that are queued to be
 // sent again.
-const maxReplays = 256
+const maxReplays = 1024
 
 // ScheduleReplay queues the PSNs from to to of the response of e to be sent
 // again, before all pending responses, whether or not e itself is pending. If it
@@ -66,39 +71,43 @@ func (r *Resources) ScheduleReplay(e *Resource, from, to wire.PSN) bool {
 // hasReplay reports whether a part of a response is queued to be sent again.
 func (r *Resources) hasReplay() bool { return int(r.firstReplay) < len(r.replays) }
 
-// Reset discards all resources and sets the limit (max_dest_rd_atomic, at most
-// 128).
-func (r *Resources) Reset(limit uint8) {
-	if len(r.ring) != int(limit) {
+// Reset discards all resources and sets the limit of their number.
+func (r *Resources) Reset(limit int) {
+	if len(r.ring) > limit {
 		r.ring = nil
 	}
 	clear(r.ring)
-	*r = Resources{ring: r.ring, limit: limit}
+	*r = Resources{ring: r.ring, limit: uint16(limit)}
 }
 
 // Resize changes the limit and keeps the newest resources.
-func (r *Resources) Resize(limit uint8) {
+func (r *Resources) Resize(limit int) {
 	old := *r
-	*r = Resources{limit: limit}
+	*r = Resources{limit: uint16(limit), next: old.next, oldest: old.next}
 	if limit == 0 || old.used == 0 {
 		return
 	}
-	r.ring = make([]Resource, limit)
-	for i := old.used - min(old.used, limit); i < old.used; i++ {
-		e := old.nthOldest(i)
-		r.ring[r.used] = *e
-		r.used++
-		if e.pending {
+	r.used = min(old.used, r.limit)
+	r.setLength(&old, min(limit, max(firstRing, int(r.used))))
+	r.oldest = r.next - uint32(r.used)
+	for n := r.oldest; n != r.next; n++ {
+		if r.numbered(n).pending {
 			r.pending++
 		}
 	}
-	r.next = r.used % limit
 }
 
-// nthOldest returns the i-th oldest resource.
-func (r *Resources) nthOldest(i uint8) *Resource {
-	return &r.ring[(int(r.next)+int(r.limit)-int(r.used)+int(i))%int(r.limit)]
+// setLength makes a ring of n places with the resources of old that are kept.
+func (r *Resources) setLength(old *Resources, n int) {
+	from := *old
+	r.ring = make([]Resource, n)
+	for i := r.next - uint32(r.used); i != r.next; i++ {
+		*r.numbered(i) = *from.numbered(i)
+	}
 }
+
+// numbered returns the resource with number n.
+func (r *Resources) numbered(n uint32) *Resource { return &r.ring[n%uint32(len(r.ring))] }
 
 // Add returns a new resource and evicts the oldest one if all are in use. It
 // returns nil if the limit is 0, or if the first response of the oldest is
@@ -109,28 +118,33 @@ func (r *Resources) Add() *Resource {
 	if r.limit == 0 {
 		return nil
 	}
-	if r.ring == nil {
-		r.ring = make([]Resource, r.limit)
-	}
-	e := &r.ring[r.next]
-	if e.pending {
-		if !e.replay {
-			return nil
+	switch {
+	case r.used < r.limit:
+		if int(r.used) == len(r.ring) {
+			r.setLength(r, min(int(r.limit), max(firstRing, 2*len(r.ring))))
 		}
-		r.pending--
+		r.used++
+	case !r.HasRoom():
+		return nil
+	default:
+		evicted := r.numbered(r.next - uint32(r.used))
+		r.CancelResponse(evicted)
+		if int32(r.oldest-evicted.number) <= 0 {
+			r.oldest = evicted.number + 1
+		}
 	}
-	*e = Resource{}
-	r.next = (r.next + 1) % r.limit
-	r.used = min(r.used+1, r.limit)
+	e := r.numbered(r.next)
+	*e = Resource{number: r.next}
+	r.next++
 	return e
 }
 
 // HasRoom reports whether Add returns a resource.
 func (r *Resources) HasRoom() bool {
-	if r.ring == nil {
+	if r.used < r.limit || r.limit == 0 {
 		return r.limit > 0
 	}
-	e := &r.ring[r.next]
+	e := r.numbered(r.next - uint32(r.used))
 	return !e.pending || e.replay
 }
 
@@ -139,6 +153,9 @@ func (r *Resources) HasRoom() bool {
 func (r *Resources) ScheduleResponse(e *Resource, from, to wire.PSN, replay bool) {
 	if !e.pending {
 		r.pending++
+	}
+	if r.pending == 1 || int32(e.number-r.oldest) < 0 {
+		r.oldest = e.number
 	}
 	e.pending, e.replay = true, replay
 	e.From, e.Next, e.To = from, from, to
@@ -179,8 +196,8 @@ func (r *Resources) CancelAll() {
 
 // FindByPSN returns the newest resource whose response includes psn, or nil.
 func (r *Resources) FindByPSN(psn wire.PSN) *Resource {
-	for i := r.used; i > 0; i-- {
-		e := r.nthOldest(i - 1)
+	for i := uint32(1); i <= uint32(r.used); i++ {
+		e := r.numbered(r.next - i)
 		if e.First.LessEq(psn) && psn.LessEq(e.Last) {
 			return e
 		}
@@ -196,10 +213,7 @@ func (r *Resources) NextPending() *Resource {
 	if r.pending == 0 {
 		return nil
 	}
-	for i := uint8(0); i < r.used; i++ {
-		if e := r.nthOldest(i); e.pending {
-			return e
-		}
+	for ; !r.numbered(r.oldest).pending; r.oldest++ {
 	}
-	return nil
+	return r.numbered(r.oldest)
 }

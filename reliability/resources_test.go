@@ -22,12 +22,12 @@ type slowResource struct {
 func TestResourcesAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r Resources
-		limit := rapid.IntRange(0, 5).Draw(t, "limit")
-		r.Reset(uint8(limit))
+		limit := rapid.IntRange(0, 40).Draw(t, "limit")
+		r.Reset(limit)
 		var list []slowResource // oldest first
 		psn, id := 0, uint64(0)
 		trim := func() { list = list[max(0, len(list)-limit):] }
-		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+		for range rapid.IntRange(1, 300).Draw(t, "steps") {
 			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0, 1: // a new request
 				n := rapid.IntRange(1, 4).Draw(t, "packets")
@@ -84,8 +84,8 @@ func TestResourcesAgainstModel(t *testing.T) {
 			case 5:
 				switch rapid.IntRange(0, 9).Draw(t, "rare") {
 				case 0:
-					limit = rapid.IntRange(0, 5).Draw(t, "new limit")
-					r.Resize(uint8(limit))
+					limit = rapid.IntRange(0, 40).Draw(t, "new limit")
+					r.Resize(limit)
 					trim()
 				case 1:
 					r.CancelAll()
@@ -93,8 +93,8 @@ func TestResourcesAgainstModel(t *testing.T) {
 						list[i].pending = false
 					}
 				case 2:
-					limit = rapid.IntRange(0, 5).Draw(t, "new limit")
-					r.Reset(uint8(limit))
+					limit = rapid.IntRange(0, 40).Draw(t, "new limit")
+					r.Reset(limit)
 					list = nil
 				}
 			}
@@ -102,22 +102,22 @@ func TestResourcesAgainstModel(t *testing.T) {
 	})
 }
 
-// TestResourcesAtTheirLargest tests the largest ring, 128, whose index arithmetic does not fit in 8
-// bits.
+// TestResourcesAtTheirLargest tests the largest ring, of 2048.
 func TestResourcesAtTheirLargest(t *testing.T) {
+	const limit = 2048
 	var r Resources
-	r.Reset(128)
-	for i := range 1000 {
+	r.Reset(limit)
+	for i := range 5000 {
 		e := r.Add()
 		require.NotNil(t, e)
 		e.First, e.Last = at(i), at(i)
 		r.ScheduleResponse(e, e.First, e.Last, false)
-		if i >= 127 {
+		if i >= limit-1 {
 			e = r.NextPending()
-			require.Equal(t, at(i-127), e.First)
+			require.Equal(t, at(i-(limit-1)), e.First)
 			require.True(t, r.OnPacketSent(e))
-			require.Equal(t, at(i-127), r.FindByPSN(at(i-127)).First)
-			require.Nil(t, r.FindByPSN(at(i-128)))
+			require.Equal(t, at(i-(limit-1)), r.FindByPSN(at(i-(limit-1))).First)
+			require.Nil(t, r.FindByPSN(at(i-limit)))
 		}
 	}
 }

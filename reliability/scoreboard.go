@@ -16,6 +16,7 @@ type Scoreboard struct {
 	done   psnSet   // arrived
 	lost   psnSet   // must be sent again
 	resent psnSet   // the last transmission is in resends
+	again  psnSet   // a retransmission was lost
 	log    *SendLog
 	order  *Reordering
 
@@ -75,7 +76,7 @@ func (p *ScoreboardPool) New(una wire.PSN, log *SendLog, order *Reordering, over
 	}
 	*b = Scoreboard{
 		pool: p, una: una, judged: una, highest: una, log: log, order: order, overtake: overtake,
-		done: b.done, lost: b.lost, resent: b.resent, resends: b.resends[:0], found: b.found[:0],
+		done: b.done, lost: b.lost, resent: b.resent, again: b.again, resends: b.resends[:0], found: b.found[:0],
 	}
 	return b
 }
@@ -85,7 +86,7 @@ func (b *Scoreboard) Free() {
 	if b == nil || len(b.pool.free) == maxPooledScoreboards || cap(b.resends) > maxPooledResends || cap(b.found) > maxPooledResends {
 		return
 	}
-	for _, s := range []*psnSet{&b.done, &b.lost, &b.resent} {
+	for _, s := range []*psnSet{&b.done, &b.lost, &b.resent, &b.again} {
 		if s.n > 0 {
 			s.reset()
 		}
@@ -106,6 +107,9 @@ func (b *Scoreboard) HasArrived(p wire.PSN) bool { return b != nil && b.done.has
 // IsLost reports whether p must be sent again.
 func (b *Scoreboard) IsLost(p wire.PSN) bool { return b != nil && b.lost.has(p) }
 
+// IsLostAgain reports whether a retransmission of p was lost.
+func (b *Scoreboard) IsLostAgain(p wire.PSN) bool { return b != nil && b.again.has(p) }
+
 // Counts returns the number of packets that have arrived ahead of others, and of
 // packets that must be sent again.
 func (b *Scoreboard) Counts() (arrived, lost int) {
@@ -121,6 +125,7 @@ func (b *Scoreboard) Advance(una wire.PSN) *Scoreboard {
 	b.done.removeRange(b.una, una)
 	b.lost.removeRange(b.una, una)
 	b.resent.removeRange(b.una, una)
+	b.again.removeRange(b.una, una)
 	if !b.Active() {
 		b.Free()
 		return nil
@@ -238,6 +243,7 @@ func (b *Scoreboard) Detect(now Time, top wire.PSN) []wire.PSN {
 			break
 		}
 		b.resent.remove(e.psn)
+		b.again.add(b.una, e.psn)
 		b.markLost(e.psn)
 	}
 	if b.oldest > 64 && b.oldest > len(b.resends)/2 {
@@ -279,6 +285,7 @@ func (b *Scoreboard) Forget(top wire.PSN, keepArrived bool) {
 	}
 	b.lost.reset()
 	b.resent.reset()
+	b.again.reset()
 	b.resends, b.oldest, b.due = b.resends[:0], 0, 0
 	b.judged = top
 }

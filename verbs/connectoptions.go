@@ -46,7 +46,8 @@ type ConnectOptions struct {
 
 	// MaxRdAtomic is the maximum number of outstanding reads and atomics. The
 	// default is 16, or RdAtomic of the remote endpoint if that is less; more
-	// than that is refused. -1 is none.
+	// than that is refused. With selective retransmission 16 times as many may be
+	// outstanding. -1 is none.
 	MaxRdAtomic int
 
 	// MaxDestRdAtomic is the maximum number of reads and atomics of the peer that
