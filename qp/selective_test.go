@@ -271,3 +271,16 @@ func TestLossRate(t *testing.T) {
 	require.True(t, round(3, 10_000, 5000))
 	require.False(t, round(4, 10, 10), "too few to tell")
 }
+
+// TestRoundTripOfWindow checks that the window allows for some delay of the systems beside the path.
+func TestRoundTripOfWindow(t *testing.T) {
+	const us, ms = reliability.Microsecond, reliability.Millisecond
+	for _, c := range []struct{ shortest, smoothed, want int64 }{
+		{10 * ms, 10 * ms, 10 * ms}, {10 * ms, 10*ms + 200*us, 10*ms + 200*us}, {10 * ms, 20 * ms, 11 * ms}, {100 * us, 5 * ms, 200 * us},
+	} {
+		p := connect(t, withAttr(selectively))
+		p.a.sel.order.Sample(1, c.shortest)
+		p.a.rtt.Sample(c.smoothed)
+		require.Equal(t, c.want, p.a.roundTrip())
+	}
+}

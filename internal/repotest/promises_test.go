@@ -179,7 +179,8 @@ func timesOf(t *testing.T) map[string]times {
 			{"leave after at least [0.2 ms] instead", k.time("reliability.earlyProbeTimeout"), false, "TestEarlyProbes"},
 			{"instead of [2 ms]. A", k.time("reliability.minProbeTimeout"), false, "TestRTTEstimates"},
 			{"a path of more than [0.25 ms] the", k.time("reliability.longPath"), false, "TestBandwidth"},
-		}, []string{"Without progress for 4.096 us", "exhausted within 3.5 ms", "reordered by 0.2 ms"}, false},
+			{"the shortest one, and at most [1 ms] above", k.time("qp.maxSystemDelay"), false, "TestRoundTripOfWindow"},
+		}, []string{"of a path of 10 Gbit/s and 10 ms", "that a path of 10 Gbit/s and 10 ms holds", "Without progress for 4.096 us", "exhausted within 3.5 ms", "reordered by 0.2 ms"}, false},
 
 		"observability.md": {[]promise{
 			{"once per queue, after one to [two seconds]:", 2 * k.time("rnic.waitCheckInterval"), false, "TestStuckWaiterIsReported TestWaiterWatchEnds"},
