@@ -49,14 +49,14 @@ func (a *app) reportCommand() *cobra.Command {
 // runReport runs all experiments and writes the page after each of them, including failed ones.
 func (a *app) runReport(c *cobra.Command, experiments []*bench.Experiment, o bench.Options, out string) error {
 	machine := a.describeMachine()
-	results := make([]*bench.Result, len(experiments))
+	results := make([]report.Saved, len(experiments))
 	for i, e := range experiments {
-		results[i] = &bench.Result{Experiment: e, Err: report.ErrNotRun}
+		results[i] = report.Saved{Result: &bench.Result{Experiment: e, Err: report.ErrNotRun}, Machine: machine}
 	}
 	var page string
 	n := 0
 	err := a.runAll(c.Context(), experiments, sameOptions(o), newEstimate(experiments, o, out), func(res *bench.Result) error {
-		results[n] = res
+		results[n].Result = res
 		n++
 		_, err := fmt.Fprintln(a.stdout, report.Text(res))
 		if err == nil {
@@ -65,7 +65,7 @@ func (a *app) runReport(c *cobra.Command, experiments []*bench.Experiment, o ben
 		if err != nil {
 			return err
 		}
-		page, err = report.SavePage(out, machine, results)
+		page, err = report.SavePage(out, results)
 		if n == 1 && err == nil {
 			fmt.Fprintf(a.stderr, "%s has the results so far\n", page)
 		}
@@ -81,18 +81,18 @@ func (a *app) runReport(c *cobra.Command, experiments []*bench.Experiment, o ben
 // reportFrom writes the page from the files in dir. If out is another directory, it also saves
 // the linked files there.
 func (a *app) reportFrom(dir, out string) error {
-	results, machine, err := report.Load(dir, a.registry)
+	results, err := report.Load(dir, a.registry)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
 	if filepath.Clean(out) != filepath.Clean(dir) {
 		for _, res := range results {
-			if err := report.Save(out, machine, res); err != nil {
+			if err := report.Save(out, res.Machine, res.Result); err != nil {
 				return err
 			}
 		}
 	}
-	page, err := report.SavePage(out, machine, results)
+	page, err := report.SavePage(out, results)
 	if err != nil {
 		return err
 	}

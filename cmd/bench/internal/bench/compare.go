@@ -29,17 +29,17 @@ type judgement struct {
 	missing []string // figures that the run did not measure
 }
 
-// addCheck adds a check of a figure.
-func (j *judgement) addCheck(description string, figure float64, l Limit, noise string) {
+// addCheck adds a check of a figure of rows.
+func (j *judgement) addCheck(description string, figure float64, l Limit, noise string, rows ...Row) {
 	j.checks = append(j.checks, Check{
-		Description: description, Value: l.describeFigure(figure),
+		Description: description, Value: l.describeFigure(figure), Rows: rows,
 		Figure: figure, Limit: l, Holds: l.isWithin(figure), Noise: noise,
 	})
 }
 
-// addRatio adds a check of a ratio of figures in unit.
-func (j *judgement) addRatio(description, unit string, ratio float64, l Limit, noise string) {
-	j.addCheck(description, ratio, l, noise)
+// addRatio adds a check of a ratio of figures of rows in unit.
+func (j *judgement) addRatio(description, unit string, ratio float64, l Limit, noise string, rows ...Row) {
+	j.addCheck(description, ratio, l, noise, rows...)
 	if !measure.IsTime(unit) {
 		j.checks[len(j.checks)-1].Unit = unit
 	}
@@ -103,7 +103,7 @@ func (c Ratio) addChecks(j *judgement) {
 				base, ok := j.findRow(over, c.Unit, r)
 				if figure, valid := rowRatio(r, base); ok && valid {
 					noise := cmp.Or(j.noiseOf(base), straddleNoise(r, roundRatios(r, base), c.Limit))
-					j.addRatio(fmt.Sprintf("%s over %s at %s", of, over, measure.FormatAt(r.X, r.XUnit)), c.Unit, figure, c.Limit, noise)
+					j.addRatio(fmt.Sprintf("%s over %s at %s", of, over, measure.FormatAt(r.X, r.XUnit)), c.Unit, figure, c.Limit, noise, r, base)
 				}
 			}
 		}
@@ -118,7 +118,7 @@ func (c Ratio) comparePeaks(j *judgement, of, over []Row) {
 	if figure := a.Y / b.Y; b.Y > 0 {
 		noise := cmp.Or(j.noiseOf(b), straddleNoise(a, scaleRounds(a, 1/b.Y), c.Limit))
 		j.addRatio(fmt.Sprintf("peak of %s (at %s) over that of %s (at %s)", a.Series, measure.FormatAt(a.X, a.XUnit), b.Series, measure.FormatAt(b.X, b.XUnit)),
-			c.Unit, figure, c.Limit, noise)
+			c.Unit, figure, c.Limit, noise, a, b)
 	}
 }
 
@@ -158,7 +158,7 @@ func (c Value) addChecks(j *judgement) {
 				figure, rounds, noise, what = r.Y-base.Y, roundDifferences(r, base), j.noiseOf(base), of+" minus "+c.Minus
 			}
 			noise = cmp.Or(noise, straddleNoise(r, rounds, c.Limit))
-			j.addCheck(fmt.Sprintf("%s at %s, in %s", what, measure.FormatAt(r.X, r.XUnit), c.Unit), figure, c.Limit, noise)
+			j.addCheck(fmt.Sprintf("%s at %s, in %s", what, measure.FormatAt(r.X, r.XUnit), c.Unit), figure, c.Limit, noise, r)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (c Alike) addChecks(j *judgement) {
 				if noise == "" {
 					noise = j.noiseOf(b)
 				}
-				j.addRatio(fmt.Sprintf("larger over smaller of %s and %s at %s", first, second, measure.FormatAt(a.X, a.XUnit)), c.Unit, max(figure, 1/figure), c.Limit, noise)
+				j.addRatio(fmt.Sprintf("larger over smaller of %s and %s at %s", first, second, measure.FormatAt(a.X, a.XUnit)), c.Unit, max(figure, 1/figure), c.Limit, noise, a, b)
 			}
 		}
 	}
@@ -268,7 +268,7 @@ func (c Growth) compareRows(j *judgement, of string, rows []Row, noise string) {
 		if figure, valid := rowRatio(r, first); valid {
 			ratios := roundRatios(r, first)
 			noise := cmp.Or(noise, straddleNoise(r, ratios, c.Limit), straddleNoise(first, ratios, c.Limit))
-			j.addRatio(fmt.Sprintf("%s at %s over that at %s", of, measure.FormatAt(r.X, r.XUnit), measure.FormatAt(first.X, first.XUnit)), c.Unit, figure, c.Limit, noise)
+			j.addRatio(fmt.Sprintf("%s at %s over that at %s", of, measure.FormatAt(r.X, r.XUnit), measure.FormatAt(first.X, first.XUnit)), c.Unit, figure, c.Limit, noise, r, first)
 		}
 	}
 }
@@ -318,7 +318,7 @@ func (c Flat) addChecks(j *judgement) {
 		}
 		most, least := slices.MaxFunc(rows, byFigure), slices.MinFunc(rows, byFigure)
 		if figure, valid := rowRatio(most, least); valid {
-			j.addRatio(fmt.Sprintf("%s at %s over that at %s", of, measure.FormatAt(most.X, most.XUnit), measure.FormatAt(least.X, least.XUnit)), c.Unit, figure, c.Limit, noise)
+			j.addRatio(fmt.Sprintf("%s at %s over that at %s", of, measure.FormatAt(most.X, most.XUnit), measure.FormatAt(least.X, least.XUnit)), c.Unit, figure, c.Limit, noise, most, least)
 		}
 	}
 }

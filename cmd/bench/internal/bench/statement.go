@@ -120,6 +120,7 @@ type Check struct {
 	Figure      float64 `json:"figure"`
 	Unit        string  `json:"-"` // of the figures of a ratio, unless they are times, else ""
 	Limit       Limit   `json:"-"`
+	Rows        []Row   `json:"-"` // on which the figure rests
 	Holds       bool    `json:"holds"`
 	Noise       string  `json:"noise,omitempty"` // reason for which the figure does not decide
 }

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,7 +86,12 @@ func TestRecord(t *testing.T) {
 	runs, err := ledger.Load(os.DirFS(filepath.Join(to, ledger.RecordedPath)), g)
 	require.NoError(t, err)
 	back := runs["mpi-latency"]
-	require.Equal(t, run.Outcomes, back.Outcomes)
+	written := func(outcomes []bench.Outcome) string {
+		text, err := json.Marshal(outcomes)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.JSONEq(t, written(run.Outcomes), written(back.Outcomes))
 	require.Equal(t, []float64{10, 10.1, 10.2}, back.Rows[0].Rounds, "rounded")
 	require.Nil(t, back.Rows[0].Stats)
 	require.Equal(t, "not installed", back.Rows[2].Absent)

@@ -131,14 +131,7 @@ func Describe(run report.Saved, ok bool) string {
 		slices.Sort(set)
 		text += " with " + strings.Join(set, " ")
 	}
-	for _, fact := range []struct{ name, format string }{
-		{"date", " on %s"}, {"cores", ", %s processors"}, {"cpu", " (%s)"}, {"kernel", ", %s"}, {"load", ", load %s before it"}, {"revision", ", commit %s"},
-	} {
-		if value := run.Machine.Get(fact.name); value != "" {
-			text += fmt.Sprintf(fact.format, value)
-		}
-	}
-	return text + "."
+	return strings.TrimSpace(text+" "+run.Circumstances()) + "."
 }
 
 // wrapLines breaks text into lines of the page. The first begins with first, and the others are

@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"fmt"
+	"html/template"
 	"image/color"
 	"math"
 	"slices"
@@ -24,6 +26,7 @@ const (
 	barHeight   = 22
 	barMargin   = 64
 	legendWidth = 170
+	aloneWidth  = 420 // of a chart without a legend: its text is legible on a phone
 )
 
 var shapes = []draw.GlyphDrawer{
@@ -34,6 +37,17 @@ var shapes = []draw.GlyphDrawer{
 // complete SVG document, or nil if there are no rows.
 func SVG(res *bench.Result) ([]byte, error) { return drawPanels(panelsOfResult(res)) }
 
+// drawAlone draws the chart without its legend, for a page that has it beside or below the chart.
+func (p *panel) drawAlone() ([]byte, error) {
+	return drawOn(aloneWidth, p.chartHeight(), func(all draw.Canvas) error {
+		drawn, _, err := p.newPlot()
+		if err == nil {
+			drawn.Draw(draw.Crop(all, 6, -12, 6, -6))
+		}
+		return err
+	})
+}
+
 // drawPanels draws the charts stacked. It returns nil if there are none.
 func drawPanels(panels []*panel) ([]byte, error) {
 	if len(panels) == 0 {
@@ -43,22 +57,31 @@ func drawPanels(panels []*panel) ([]byte, error) {
 	for _, p := range panels {
 		height += p.chartHeight()
 	}
-	c := vgsvg.New(chartWidth, height)
-	all := draw.New(c)
-	top := vg.Length(0)
-	for _, p := range panels {
-		drawn, legend, err := p.newPlot()
-		if err != nil {
-			return nil, err
+	return drawOn(chartWidth, height, func(all draw.Canvas) error {
+		top := vg.Length(0)
+		for _, p := range panels {
+			drawn, legend, err := p.newPlot()
+			if err != nil {
+				return err
+			}
+			area := draw.Crop(all, 0, 0, height-top-p.chartHeight(), -top)
+			top += p.chartHeight()
+			if p.isBars() {
+				drawn.Draw(draw.Crop(area, 6, -12, 6, -6))
+				continue
+			}
+			drawn.Draw(draw.Crop(area, 6, -legendWidth, 6, -6))
+			legend.Draw(draw.Crop(area, chartWidth-legendWidth+10, 0, 40, -24))
 		}
-		area := draw.Crop(all, 0, 0, height-top-p.chartHeight(), -top)
-		top += p.chartHeight()
-		if p.isBars() {
-			drawn.Draw(draw.Crop(area, 6, -12, 6, -6))
-			continue
-		}
-		drawn.Draw(draw.Crop(area, 6, -legendWidth, 6, -6))
-		legend.Draw(draw.Crop(area, chartWidth-legendWidth+10, 0, 40, -24))
+		return nil
+	})
+}
+
+// drawOn returns an SVG document that drawAll has drawn.
+func drawOn(width, height vg.Length, drawAll func(draw.Canvas) error) ([]byte, error) {
+	c := vgsvg.New(width, height)
+	if err := drawAll(draw.New(c)); err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
@@ -254,14 +277,44 @@ func (p *panel) drawLines(chart *plot.Plot, legend *plot.Legend) error {
 	} else if len(p.xs) == 2 {
 		chart.X.Tick.Marker = p.sparseTicks()
 	}
-	if low, high := p.yRange(); low > 0 && high > 50*low {
+	if low, high := p.yRange(); low > 0 && high > maxLinearRange*low {
 		chart.Y.Scale = plot.LogScale{}
-		chart.Y.Tick.Marker = shortTicks{plot.LogTicks{Prec: -1}}
+		chart.Y.Tick.Marker = logTicks{}
 		chart.Y.Min = max(chart.Y.Min, math.SmallestNonzeroFloat64)
 	} else {
 		chart.Y.Min = min(chart.Y.Min, 0)
 	}
 	return nil
+}
+
+// maxLinearRange is the ratio of the largest figure to the smallest above which the axis is logarithmic: on a
+// linear one the smallest would lie within the lowest fifth.
+const maxLinearRange = 5
+
+// A legendEntry is the name of a series and the look of its line.
+type legendEntry struct {
+	Name  string
+	Class string // "", "baseline" or "paper"
+	Color template.CSS
+}
+
+// legendEntries returns the legend of a chart of lines. Bars have their names on the axis.
+func (p *panel) legendEntries() (entries []legendEntry) {
+	css := func(c color.RGBA) template.CSS { return template.CSS(fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)) }
+	if !p.isBars() {
+		colors := p.seriesColors()
+		for _, s := range p.series {
+			e := legendEntry{Name: s, Color: css(colors[s])}
+			if slices.Contains(p.baselines, s) {
+				e.Class = "baseline"
+			}
+			entries = append(entries, e)
+		}
+	}
+	if len(p.paper) > 0 {
+		entries = append(entries, legendEntry{paperName, "paper", css(baselineColor)})
+	}
+	return entries
 }
 
 // palette has distinct colours, also for most colour-blind readers (Okabe and Ito's palette).

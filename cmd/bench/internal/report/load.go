@@ -73,20 +73,25 @@ type Saved struct {
 	Machine env.Fingerprint
 }
 
-// Load reads the results that Save wrote into dir, in the order of the registry, and the
-// machine that they were measured on.
-func Load(dir string, registry *bench.Registry) (results []*bench.Result, machine env.Fingerprint, err error) {
+// Load reads the results that Save wrote into dir, in the order of the registry.
+func Load(dir string, registry *bench.Registry) ([]Saved, error) {
 	if err := CheckResults(dir); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	saved, err := LoadFS(os.DirFS(dir), registry)
-	for _, s := range saved {
-		results = append(results, s.Result)
-		if machine == nil {
-			machine = s.Machine
+	return LoadFS(os.DirFS(dir), registry)
+}
+
+// Circumstances describes the date, the machine and the commit of the run: "on 2026-01-02, 2 processors".
+func (s Saved) Circumstances() string {
+	text := ""
+	for _, fact := range []struct{ name, format string }{
+		{"date", " on %s"}, {"cores", ", %s processors"}, {"cpu", " (%s)"}, {"kernel", ", %s"}, {"load", ", load %s before it"}, {"revision", ", commit %s"},
+	} {
+		if value := s.Machine.Get(fact.name); value != "" {
+			text += fmt.Sprintf(fact.format, value)
 		}
 	}
-	return results, machine, err
+	return strings.TrimLeft(text, ", ")
 }
 
 // CheckResults returns an error if dir has no results.

@@ -20,13 +20,13 @@ func TestLoad(t *testing.T) {
 	saved.Quick, saved.Set = true, bench.Settings{"sizes": "8"}
 	require.NoError(t, Save(dir, machine, saved))
 	require.NoError(t, Save(dir, machine, failure()))
-	_, err := SavePage(dir, machine, nil)
+	_, err := SavePage(dir, nil)
 	require.NoError(t, err)
 	var none bench.Registry
-	results, on, err := Load(dir, &none)
+	results, err := Load(dir, &none)
 	require.NoError(t, err)
-	require.Equal(t, machine, on)
 	require.Len(t, results, 2)
+	require.Equal(t, machine, results[0].Machine)
 	require.Equal(t, saved.Rows, results[0].Rows)
 	require.Equal(t, saved.Outcomes, results[0].Outcomes, "of an experiment that there is not any more")
 	require.Equal(t, saved.Experiment.Claim(), results[0].Experiment.Claim())
@@ -39,13 +39,13 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, err)
 	rows, _, _ := strings.Cut(string(lines), `{"experiment":"verbs-x","claim"`)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "verbs-x.jsonl"), []byte(rows), 0o600))
-	results, _, err = Load(dir, &none)
+	results, err = Load(dir, &none)
 	require.NoError(t, err)
 	require.Equal(t, saved.Rows, results[0].Rows)
 	require.ErrorIs(t, results[0].Err, errUnfinished)
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "verbs-x.jsonl"), []byte("{}\nbroken\n"), 0o600))
-	_, _, err = Load(dir, &none)
+	_, err = Load(dir, &none)
 	require.ErrorContains(t, err, "verbs-x.jsonl: line 2: ")
 }
 
@@ -63,7 +63,7 @@ func TestLoadJudges(t *testing.T) {
 		Compare: bench.Value{Of: []string{"rc-write"}, Unit: "MB/s", At: bench.Everywhere("B"), Limit: bench.AtLeast(7000)},
 	}}
 	g.Register(&e)
-	results, _, err := Load(dir, &g)
+	results, err := Load(dir, &g)
 	require.NoError(t, err)
 	require.Equal(t, "refuted because rc-write at 4 KiB, in MB/s 6300 (at least 7000)", results[0].Outcomes[0].String())
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -30,15 +31,16 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 
 // A section is one experiment on the page.
 type section struct {
-	*bench.Result
-	Charts []figure
+	Saved
+	First  []figure // one chart, or none
+	Others []figure
 	Mark   mark
 }
 
-// A figure is a chart with a caption.
+// A figure is a chart with a legend and a caption.
 type figure struct {
 	Chart   template.HTML
-	Title   string
+	Legend  []legendEntry
 	Caption string
 }
 
@@ -78,10 +80,9 @@ type headCell struct{ Figure, Description, Comparison string }
 
 // page is the data of the template.
 type page struct {
-	Machine   env.Fingerprint
-	Date      string
-	Revision  string
-	Busy      string // load average, if higher than the number of processors
+	Machines  []env.Fingerprint // one for each commit, date or load
+	Runs      string            // their dates and commits
+	Busy      string            // load average, if higher than the number of processors
 	Head      []headCell
 	Counts    map[mark]int
 	Claims    int // statements of all experiments
@@ -94,17 +95,20 @@ type page struct {
 // Page writes one HTML page with all results. Charts and styles are inline, so that the page
 // works without a network and as a single file. Its links to data files lead to the files of
 // Save and SavePage.
-func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
-	p := page{
-		Machine: machine, Date: machine.Get("date"), Revision: machine.Get("revision"), Busy: highLoad(machine),
-		Head: headCells(results), Counts: map[mark]int{}, RatioNote: RatioNote,
+func Page(w io.Writer, results []Saved) error {
+	p := page{Head: headCells(results), Counts: map[mark]int{}, RatioNote: RatioNote}
+	p.Machines = distinctMachines(results)
+	p.Runs = describeRuns(p.Machines)
+	for _, m := range p.Machines {
+		p.Busy = cmp.Or(p.Busy, highLoad(m))
 	}
 	for _, res := range results {
-		charts, err := drawCharts(res)
+		charts, err := drawCharts(res.Result)
 		if err != nil {
 			return err
 		}
-		s := section{res, charts, markOf(res)}
+		first := min(1, len(charts))
+		s := section{res, charts[:first], charts[first:], markOf(res.Result)}
 		p.Sections = append(p.Sections, s)
 		p.Counts[s.Mark]++
 		p.outcomes = append(p.outcomes, res.Outcomes...)
@@ -112,6 +116,41 @@ func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
 	}
 	p.Sources = groupBySource(p.Sections)
 	return pageTemplate.Execute(w, p)
+}
+
+// distinctMachines returns the machines of the results that have run, each once.
+func distinctMachines(results []Saved) (machines []env.Fingerprint) {
+	for _, s := range results {
+		if !errors.Is(s.Err, ErrNotRun) && !slices.ContainsFunc(machines, func(m env.Fingerprint) bool { return slices.Equal(m, s.Machine) }) {
+			machines = append(machines, s.Machine)
+		}
+	}
+	return machines
+}
+
+// describeRuns returns the date and the commit of the runs, or their range and number if they differ.
+func describeRuns(machines []env.Fingerprint) string {
+	facts := func(name string) (values []string) {
+		for _, m := range machines {
+			if v := m.Get(name); v != "" {
+				values = append(values, v)
+			}
+		}
+		slices.Sort(values)
+		return slices.Compact(values)
+	}
+	var parts []string
+	if dates := facts("date"); len(dates) > 1 {
+		parts = append(parts, dates[0]+" to "+dates[len(dates)-1])
+	} else {
+		parts = append(parts, dates...)
+	}
+	if revisions := facts("revision"); len(revisions) > 1 {
+		parts = append(parts, fmt.Sprintf("%d commits", len(revisions)))
+	} else {
+		parts = append(parts, revisions...)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Outcome returns the number of statements of each outcome, and of experiments without any.
@@ -142,26 +181,31 @@ func highLoad(machine env.Fingerprint) string {
 	return ""
 }
 
-// headFigures are the figures at the head of the page.
+// headFigures are the figures at the head of the page, with the series that they are compared with.
 var headFigures = []struct {
 	description string
 	figureID
-	series string
+	series, over, name string
 }{
-	{"RDMA write of 8 B, one way", figureID{"verbs-latency", 8, measure.Microseconds}, "rc-write"},
-	{"RDMA writes of 64 KiB", figureID{"verbs-bandwidth", 64 << 10, measure.MegabytesPerSec}, "rc-write"},
-	{"RDMA writes of 8 B in lists of 32", figureID{"verbs-rate", 32, measure.MessagesPerSecond}, "rc-write"},
-	{"RDMA writes at 0.1\u00a0% loss", figureID{"verbs-loss", 0.1, measure.MegabytesPerSec}, "rc-write"},
+	{"RDMA write of 8 B in shared memory, one way", figureID{"shared-memory", 8, measure.Microseconds}, "rc-write", "openmpi-shared", "Open MPI"},
+	{"RDMA write of 8 B over sockets, one way", figureID{"sockets", 8, measure.Microseconds}, "rc-write", "udp-spin", "UDP"},
+	{"RDMA writes of 64 KiB", figureID{"verbs-bandwidth", 64 << 10, measure.MegabytesPerSec}, "rc-write", "udp", "UDP"},
+	{"RDMA writes of 8 B in lists of 32", figureID{"verbs-rate", 32, measure.MessagesPerSecond}, "rc-write", "udp", "UDP"},
+	{"RDMA writes at 0.1\u00a0% loss", figureID{"verbs-loss", 0.1, measure.MegabytesPerSec}, "rc-write", "rc-write-lossless", "no loss"},
 }
 
 // headCells returns the cells at the head of the page.
-func headCells(results []*bench.Result) (cells []headCell) {
+func headCells(results []Saved) (cells []headCell) {
+	var all figures
+	for _, s := range results {
+		all = append(all, s.Result)
+	}
 	for _, c := range headFigures {
 		cell := headCell{Figure: "–", Description: c.description, Comparison: "bench run " + c.experiment}
-		if r, ok := figures(results).findRow(c.figureID, c.series); ok {
-			cell.Figure, cell.Comparison = formatQuantity(r.Y, r.YUnit), ""
-			if r.Against != nil {
-				cell.Comparison = formatRatio(r.Ratio) + " " + r.Baseline
+		if own, ok := all.findFigure(c.figureID, c.series); ok {
+			cell.Figure, cell.Comparison = formatQuantity(own, c.unit), c.name+": not measured"
+			if other, ok := all.findFigure(c.figureID, c.over); ok {
+				cell.Comparison = fmt.Sprintf("%s× the speed of %s", formatSpeed(own, other, c.unit), c.name)
 			}
 		}
 		cells = append(cells, cell)
@@ -172,11 +216,11 @@ func headCells(results []*bench.Result) (cells []headCell) {
 // drawCharts draws each panel of a result as a chart of its own.
 func drawCharts(res *bench.Result) (charts []figure, err error) {
 	for _, p := range panelsOfResult(res) {
-		svg, err := drawPanels([]*panel{p})
+		svg, err := p.drawAlone()
 		if err != nil {
 			return nil, err
 		}
-		charts = append(charts, figure{inlineSVG(svg), p.chartTitle(), p.chartCaption()})
+		charts = append(charts, figure{inlineSVG(svg), p.legendEntries(), p.chartCaption(res.Outcomes)})
 	}
 	return charts, nil
 }
@@ -248,6 +292,29 @@ func (s section) Figure() string { return s.Experiment.Figure() }
 
 // Reported returns the results that the paper reports for the figure.
 func (s section) Reported() string { return s.Experiment.Reported() }
+
+// Deciding returns the outcome of the paper's statement that decides the mark: the first that is refuted, or
+// else the first that passes, or else the first.
+func (s section) Deciding() (decides bench.Outcome) {
+	rank := func(o bench.Outcome) int {
+		switch {
+		case o.Source == bench.Adapter && s.Experiment.Paper() != nil:
+			return 0
+		case o.Word == bench.Refuted:
+			return 3
+		case o.IsPass():
+			return 2
+		}
+		return 1
+	}
+	best := -1
+	for _, o := range s.Outcomes {
+		if r := rank(o); r > best {
+			decides, best = o, r
+		}
+	}
+	return decides
+}
 
 // IsOther reports whether a statement has another source than the experiment.
 func (s section) IsOther(source string) bool { return source != s.Experiment.Source }

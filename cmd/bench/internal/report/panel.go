@@ -172,9 +172,36 @@ func (p *panel) chartTitle() string {
 }
 
 // chartCaption returns a sentence about the chart, and one about the paper's number that is the
-// farthest from ours.
-func (p *panel) chartCaption() string {
-	return strings.TrimSpace(p.describeFigures() + " " + p.describePaper())
+// farthest from ours. The first is the statement that the figures of the chart decide, if there is one.
+func (p *panel) chartCaption(outcomes []bench.Outcome) string {
+	return strings.TrimSpace(cmp.Or(p.describeOutcome(outcomes), p.describeFigures()) + " " + p.describePaper())
+}
+
+// describeOutcome returns a statement that rests on figures of the chart, with its outcome, or "" if none does:
+// one that is refuted before one that holds, and before one that was not judged.
+func (p *panel) describeOutcome(outcomes []bench.Outcome) (text string) {
+	best := 0
+	for _, o := range outcomes {
+		rests := slices.ContainsFunc(o.Checks, func(c bench.Check) bool { return slices.ContainsFunc(c.Rows, p.hasRow) })
+		rank, words := 1, "Not judged: "
+		switch {
+		case o.Word == bench.Refuted:
+			rank, words = 3, "Refuted here: "
+		case o.Word == bench.Holds:
+			rank, words = 2, ""
+		case o.IsPass():
+			rank, words = 2, "As in the paper: "
+		}
+		if rests && rank > best {
+			best, text = rank, words+o.Sentence
+		}
+	}
+	return text
+}
+
+// hasRow reports whether the chart shows the figure of a row.
+func (p *panel) hasRow(r bench.Row) bool {
+	return r.XUnit == p.xUnit && r.YUnit == p.yUnit && slices.Contains(p.series, r.Series) && slices.Contains(p.xs, r.X)
 }
 
 // describeFigures describes the extremes of bars, or the line that changes most.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 )
@@ -65,7 +66,7 @@ func TestPanels(t *testing.T) {
 					colors[p.seriesColors()[s]] = true
 				}
 				require.Len(t, colors, len(p.series), "colours tell series apart: %v", p.series)
-				require.NotEmpty(t, p.chartCaption())
+				require.NotEmpty(t, p.chartCaption(nil))
 			}
 		}
 	}
@@ -93,18 +94,18 @@ func TestPaperInChart(t *testing.T) {
 	require.Len(t, all, 2)
 	require.Len(t, all[0].paper, 2)
 	require.Empty(t, all[1].paper)
-	require.Equal(t, "rc changes most: 10.0 us at 8 B, 30.0 us at 64 B. At 64 B rc is 0.75 times tcp, in the paper 0.25.", all[0].chartCaption())
+	require.Equal(t, "rc changes most: 10.0 us at 8 B, 30.0 us at 64 B. At 64 B rc is 0.75 times tcp, in the paper 0.25.", all[0].chartCaption(nil))
 	low, high, ok := all[0].errorRange(res.Rows[1])
 	require.Equal(t, []any{9.0, 12.0, true}, []any{low, high, ok}, "of the rounds")
 	svg, err := SVG(res)
 	require.NoError(t, err)
 	require.Contains(t, texts(t, svg), paperName)
 	res.Rows = res.Rows[:2]
-	require.Equal(t, "Range: 10.0 us (rc) to 20.0 us (tcp). At 8 B rc is 0.5 times tcp, in the paper 0.25.", panelsOfResult(res)[0].chartCaption())
+	require.Equal(t, "Range: 10.0 us (rc) to 20.0 us (tcp). At 8 B rc is 0.5 times tcp, in the paper 0.25.", panelsOfResult(res)[0].chartCaption(nil))
 	_, err = SVG(res)
 	require.NoError(t, err)
 	res.Rows = []bench.Row{{Series: "a", X: 0, XUnit: "n", Y: 1, YUnit: "us"}, {Series: "b", X: 9, XUnit: "n", Y: 2, YUnit: "us"}}
-	require.Equal(t, "Range: 1.00 us (a at 0 n) to 2.00 us (b at 9 n).", panelsOfResult(res)[0].chartCaption())
+	require.Equal(t, "Range: 1.00 us (a at 0 n) to 2.00 us (b at 9 n).", panelsOfResult(res)[0].chartCaption(nil))
 }
 
 func TestFormatTick(t *testing.T) {
@@ -113,11 +114,63 @@ func TestFormatTick(t *testing.T) {
 	}
 }
 
+// The caption is a statement that rests on figures of the chart: a refuted one before one that holds.
+func TestCaption(t *testing.T) {
+	_, all := panelsOf(2, "udp=1", "rc-write/udp=2")
+	p := all[0]
+	shown, _ := p.findRow("rc-write", p.xs[0])
+	other := shown
+	other.Series = "rc-read"
+	elsewhere := shown
+	elsewhere.YUnit = "MB/s"
+	of := func(word bench.Word, sentence string, r bench.Row) bench.Outcome {
+		return bench.Outcome{Word: word, Sentence: sentence, Checks: []bench.Check{{Rows: []bench.Row{r}}}}
+	}
+	for _, c := range []struct {
+		outcomes []bench.Outcome
+		want     string
+	}{
+		{nil, "No series changes from its first point to its last."},
+		{[]bench.Outcome{of(bench.Refuted, "One.", other), of(bench.Refuted, "Two.", elsewhere)}, "No series changes from its first point to its last."},
+		{[]bench.Outcome{of(bench.NotJudged, "One.", shown)}, "Not judged: One."},
+		{[]bench.Outcome{of(bench.NotJudged, "One.", shown), of(bench.Beyond, "Two.", shown), of(bench.Holds, "Three.", shown)}, "As in the paper: Two."},
+		{[]bench.Outcome{of(bench.Holds, "One.", shown), of(bench.Refuted, "Two.", other)}, "One."},
+		{[]bench.Outcome{of(bench.Holds, "One.", shown), of(bench.Refuted, "Two.", shown)}, "Refuted here: Two."},
+	} {
+		require.Equal(t, c.want, p.chartCaption(c.outcomes))
+	}
+}
+
+// TestLogAxis: figures of which the smallest would lie on zero have a logarithmic axis with labels between powers of
+// ten.
+func TestLogAxis(t *testing.T) {
+	row := func(series string, x, y float64) bench.Row {
+		return bench.Row{Series: series, X: x, XUnit: "B", Y: y, YUnit: "us"}
+	}
+	for most, log := range map[float64]bool{4: false, 30: true, 1e5: true} {
+		p := panelsOfResult(&bench.Result{Rows: []bench.Row{row("a", 1, 1), row("a", 2, 2), row("b", 1, most), row("b", 2, most)}})[0]
+		chart, _, err := p.newPlot()
+		require.NoError(t, err)
+		_, isLog := chart.Y.Scale.(plot.LogScale)
+		require.Equal(t, log, isLog, "1 to %v us", most)
+	}
+	labels := func(from, to float64) (list []string) {
+		for _, tick := range (logTicks{}).Ticks(from, to) {
+			if tick.Label != "" {
+				list = append(list, tick.Label)
+			}
+		}
+		return list
+	}
+	require.Equal(t, []string{"1", "2", "5", "10", "20"}, labels(0.9, 31))
+	require.Equal(t, []string{"1", "10", "100", "1k", "10k"}, labels(1, 5e4))
+}
+
 func TestSentence(t *testing.T) {
 	_, all := panelsOf(1, "udp=1", "rc-write/udp=2", "rc-read/udp=3")
-	require.Equal(t, "Range: 2.00 us (rc-write) to 3.00 us (rc-read); baseline 1.00 us (udp).", all[0].chartCaption())
+	require.Equal(t, "Range: 2.00 us (rc-write) to 3.00 us (rc-read); baseline 1.00 us (udp).", all[0].chartCaption(nil))
 	_, all = panelsOf(1, "udp=1", "rc-write/udp=2")
-	require.Equal(t, "rc-write: 2.00 us; baseline 1.00 us (udp).", all[0].chartCaption())
+	require.Equal(t, "rc-write: 2.00 us; baseline 1.00 us (udp).", all[0].chartCaption(nil))
 	_, all = panelsOf(2, "udp=1", "rc-write/udp=2")
-	require.Equal(t, "No series changes from its first point to its last.", all[0].chartCaption())
+	require.Equal(t, "No series changes from its first point to its last.", all[0].chartCaption(nil))
 }

@@ -175,7 +175,7 @@ func TestSVGOddFigures(t *testing.T) {
 
 func TestPage(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, Page(&b, machine, []*bench.Result{result(), failure()}))
+	require.NoError(t, Page(&b, []Saved{{result(), machine}, {failure(), machine}}))
 	doc, err := html.Parse(&b)
 	require.NoError(t, err)
 
@@ -226,6 +226,56 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// pageOf returns the text of the page of results.
+func pageOf(t *testing.T, results ...Saved) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, Page(&b, results))
+	return b.String()
+}
+
+// TestPageOfSeveralRuns: runs of several commits are not shown as one, and each section has its own date, commit and
+// load.
+func TestPageOfSeveralRuns(t *testing.T) {
+	on := func(date, revision, load string) env.Fingerprint {
+		return env.Fingerprint{{Name: "cores", Value: "2"}, {Name: "load", Value: load}, {Name: "revision", Value: revision}, {Name: "date", Value: date}}
+	}
+	first, second := result(), result()
+	second.Experiment = &bench.Experiment{Name: "verbs-z", Source: bench.Adapter}
+	page := pageOf(t, Saved{first, on("2026-01-02", "abc", "0.5")}, Saved{second, on("2026-03-04", "def", "7.5")})
+	require.Contains(t, page, "2026-01-02 to 2026-03-04, 2 commits")
+	require.Contains(t, page, "Measured on 2026-01-02, 2 processors, load 0.5 before it, commit abc, took")
+	require.Contains(t, page, "Measured on 2026-03-04, 2 processors, load 7.5 before it, commit def, took")
+	require.Contains(t, page, "The machine was busy: load 7.5")
+	require.Contains(t, pageOf(t, Saved{first, on("2026-01-02", "abc", "0.5")}), "2026-01-02, abc")
+}
+
+// TestPageCompares: the head compares each figure with another program's, from files that have no ratios, and the
+// table of a paper has our figure beside the paper's number.
+func TestPageCompares(t *testing.T) {
+	res := result()
+	res.Experiment.Name = "sockets"
+	res.Rows = append(res.Rows, bench.Row{Experiment: "sockets", Series: "udp-spin", X: 8, XUnit: "B", Y: 1.54, YUnit: "us"})
+	page := pageOf(t, Saved{res, machine})
+	require.Contains(t, page, "RDMA write of 8 B over sockets, one way<small>0.50× the speed of UDP</small>")
+	require.Contains(t, page, "<td>0.9 × is enough</td><td>UD equal up to one MTU</td>")
+	require.Less(t, strings.Index(page, "<figure>"), strings.Index(page, `class="claims"`), "a chart comes before the claims")
+}
+
+// TestDeciding: the table shows the statement of the paper that decides the mark.
+func TestDeciding(t *testing.T) {
+	s := section{Saved: Saved{Result: result()}}
+	s.Outcomes = []bench.Outcome{
+		{Source: bench.Adapter, Word: bench.Refuted, Ours: "ours"}, {Source: "RCUD fig. 8", Word: bench.NotJudged, Ours: "noise"},
+		{Source: "RCUD fig. 8", Word: bench.Reproduced, Ours: "good"}, {Source: "RCUD fig. 8", Word: bench.Refuted, Ours: "bad"},
+	}
+	for n, want := range []string{"", "ours", "noise", "good", "bad"} {
+		c := s
+		c.Saved.Result = &bench.Result{Experiment: s.Experiment, Outcomes: s.Outcomes[:n]}
+		require.Equal(t, want, c.Deciding().Ours)
+	}
+}
+
 func TestSave(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "er")
 	require.NoError(t, Save(dir, machine, result()))
@@ -254,7 +304,7 @@ func TestSave(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "fell over")
 
-	path, err := SavePage(dir, machine, []*bench.Result{result()})
+	path, err := SavePage(dir, []Saved{{result(), machine}})
 	require.NoError(t, err)
 	require.FileExists(t, path)
 

@@ -123,9 +123,9 @@ const pageName = "report"
 
 // SavePage writes report.html into dir and returns its path. It writes the rows of all results
 // into report.jsonl and report.csv. Each file is replaced atomically.
-func SavePage(dir string, machine env.Fingerprint, results []*bench.Result) (path string, err error) {
+func SavePage(dir string, results []Saved) (path string, err error) {
 	var page bytes.Buffer
-	if err := Page(&page, machine, results); err != nil {
+	if err := Page(&page, results); err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -136,7 +136,7 @@ func SavePage(dir string, machine env.Fingerprint, results []*bench.Result) (pat
 	var rows []bench.Row
 	for _, res := range results {
 		rows = append(rows, res.Rows...)
-		if err := WriteJSON(&lines, res); err != nil {
+		if err := WriteJSON(&lines, res.Result); err != nil {
 			return "", err
 		}
 	}

@@ -37,6 +37,27 @@ func formatTick(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
+// logTicks are the ticks of a logarithmic axis: with labels at powers of ten, and at 2 and 5 times these if the
+// axis has fewer than three.
+type logTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (logTicks) Ticks(from, to float64) (ticks []plot.Tick) {
+	few := math.Log10(to/from) < 3
+	for power := math.Floor(math.Log10(from)); power <= math.Log10(to); power++ {
+		for digit := 1.0; digit < 10; digit++ {
+			tick := plot.Tick{Value: digit * math.Pow(10, power)}
+			if digit == 1 || few && (digit == 2 || digit == 5) {
+				tick.Label = formatTick(tick.Value)
+			}
+			if tick.Value >= from && tick.Value <= to {
+				ticks = append(ticks, tick)
+			}
+		}
+	}
+	return ticks
+}
+
 // sparseTicks returns a tick for each x, and labels as many as fit.
 func (p *panel) sparseTicks() plot.ConstantTicks {
 	const maxLabels = 9
