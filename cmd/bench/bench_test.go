@@ -149,7 +149,7 @@ func TestRunText(t *testing.T) {
 	require.Equal(t, 1, status)
 	require.Contains(t, stdout, "FAILED  wrong: two and two made five")
 	require.Contains(t, stdout, "claim   Claim of good. (the adapter itself)\n        -> holds: s at 64 B, in us 5.00 (at most 5)\n", "a failure does not stop the others")
-	require.Contains(t, stdout, "claim   Claim of other. (the adapter itself)\n        -> refuted because s at 64 B, in us 5.00 (at most 2)\n")
+	require.Contains(t, stdout, "claim   Claim of other. (the adapter itself)\n        -> refuted because s at 64 B, in us 5.00 (at most 2): the cause is not measured\n")
 	require.Contains(t, stderr, "good 1/1 the only step")
 	require.Contains(t, stderr, "cores ", "the machine is described")
 }
@@ -200,7 +200,7 @@ func TestList(t *testing.T) {
 	require.Contains(t, stdout, "good             adapter                1 holds\n  holds        5.00 (at most 5)        Claim of good.\n")
 	require.Contains(t, stdout, "  refuted      5.00 (at most 2)        Claim of other.\n")
 	_, stdout, _ = runBench(t, four(), "list", "--from", dir, "other")
-	require.Contains(t, stdout, "  - Claim of other.\n    here:  refuted because s at 64 B, in us 5.00 (at most 2)\n")
+	require.Contains(t, stdout, "  - Claim of other.\n    here:  refuted because s at 64 B, in us 5.00 (at most 2): the cause is not measured\n")
 	_, stdout, _ = runBench(t, four(), "list", "--json", "--from", dir, "other")
 	require.Contains(t, stdout, `"outcome":"refuted","ours":"s at 64 B, in us 5.00 (at most 2)"`)
 	status, _, stderr = runBench(t, four(), "list", "--from", t.TempDir())

@@ -78,15 +78,22 @@ func (s *Statement) judgeRows(f figures, quick bool) Outcome {
 	return o
 }
 
-// causeIn returns the cause of a refutation, or "" if the run does not have the figures on which it rests.
+// unknownCause stands for the cause of a refutation that is not known.
+const unknownCause = "the cause is not measured"
+
+// causeIn returns the cause of a refutation, or unknownCause if the run does not have the figures on which
+// it rests.
 func (s *Statement) causeIn(f figures) string {
-	if s.Evidence == nil {
+	switch {
+	case s.Because == "":
+		return unknownCause
+	case s.Evidence == nil:
 		return s.Because
 	}
 	j := judgement{figures: f}
 	s.Evidence.addChecks(&j)
 	if len(j.checks) == 0 || len(j.absent)+len(j.missing) > 0 || slices.ContainsFunc(j.checks, func(c Check) bool { return !c.Holds || c.Noise != "" }) {
-		return ""
+		return unknownCause
 	}
 	return s.Because
 }

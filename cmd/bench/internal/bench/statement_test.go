@@ -67,25 +67,25 @@ func TestComparisons(t *testing.T) {
 	all := Everywhere(measure.Bytes)
 	a, b, us := []string{"a"}, []string{"b"}, measure.Microseconds
 	for want, c := range map[string]Comparison{
-		"reproduced: a over b at 4 B 2.00 (at most 2)":                             Ratio{Of: a, Over: b, Unit: us, At: all, Limit: AtMost(2)},
-		"refuted because a over b at 4 B 2.00 (at most 1.5)":                       Ratio{Of: a, Over: b, Unit: us, At: all, Limit: AtMost(1.5)},
-		"refuted because a over b at 1 B 1.00 (at least 1.01)":                     Ratio{Of: a, Over: b, Unit: us, At: Between(1, 2, measure.Bytes), Limit: AtLeast(1.01)},
-		"reproduced: peak of a (at 4 B) over that of b (at 2 B) 1.58 (at least 1)": Ratio{Of: a, Over: b, Unit: us, At: all, Peak: true, Limit: AtLeast(1)},
-		"refuted because a at 4 B, in us 30.0 (at most 20)":                        Value{Of: a, Unit: us, At: all, Limit: AtMost(20)},
-		"refuted because a minus b at 4 B, in us 15.0 (at most 0)":                 Value{Of: a, Minus: "b", Unit: us, At: all, Limit: AtMost(0)},
-		"refuted because larger over smaller of b and a at 4 B 2.00 (at most 1.5)": Alike{Series: []string{"b", "a"}, Unit: us, At: all, Limit: AtMost(1.5)},
-		"refuted because a at 4 B over that at 1 B 3.00 (at most 2)":               Growth{Of: a, Unit: us, At: all, Limit: AtMost(2)},
-		"refuted because b at 4 B over that at 2 B 0.79 (at least 1)":              Growth{Of: b, Unit: us, At: all, Step: true, Limit: AtLeast(1)},
-		"reproduced: a over b at 4 B over that at 1 B 2.00 (at least 2)":           Growth{Of: a, Over: "b", Unit: us, At: all, Limit: AtLeast(2)},
-		"refuted because b at 2 B over that at 1 B 1.90 (at most 1.1)":             Flat{Of: b, Unit: us, At: all, Limit: AtMost(1.1)},
-		"refuted because b at 1 B, in us 10.0 (at most 9)":                         All{Value{Of: a, Unit: us, At: all, Limit: AtMost(30)}, Value{Of: b, Unit: us, At: At(1, measure.Bytes), Limit: AtMost(9)}},
-		"refuted because b at 2 B, in us 19.0 (8 to 9)":                            Value{Of: b, Unit: us, At: all, Limit: Within(8, 9)},
-		"not reached (a was measured at one point only)":                           Growth{Of: a, Unit: us, At: At(2, measure.Bytes), Limit: AtMost(2)},
-		"reproduced: a at 4 B over that at 1 B 3.00 (at least 3)":                  Growth{Of: a, Unit: us, At: Between(1, 4, measure.Bytes), Ends: true, Limit: AtLeast(3)},
-		"not reached (a in us was not measured at 0 B)":                            Growth{Of: a, Unit: us, At: Between(0, 4, measure.Bytes), Ends: true, Limit: AtLeast(3)},
-		"not reached (a in us was not measured at 8 B)":                            Growth{Of: a, Unit: us, At: Between(1, 8, measure.Bytes), Ends: true, Step: true, Limit: AtLeast(1)},
-		"not reached (b was measured at one point only)":                           Flat{Of: b, Unit: us, At: At(2, measure.Bytes), Limit: AtMost(2)},
-		"not reached (a in ms was not measured from 3 B)":                          Value{Of: a, Unit: "ms", At: From(3, measure.Bytes), Limit: AtMost(20)},
+		"reproduced: a over b at 4 B 2.00 (at most 2)":                                                        Ratio{Of: a, Over: b, Unit: us, At: all, Limit: AtMost(2)},
+		"refuted because a over b at 4 B 2.00 (at most 1.5): the cause is not measured":                       Ratio{Of: a, Over: b, Unit: us, At: all, Limit: AtMost(1.5)},
+		"refuted because a over b at 1 B 1.00 (at least 1.01): the cause is not measured":                     Ratio{Of: a, Over: b, Unit: us, At: Between(1, 2, measure.Bytes), Limit: AtLeast(1.01)},
+		"reproduced: peak of a (at 4 B) over that of b (at 2 B) 1.58 (at least 1)":                            Ratio{Of: a, Over: b, Unit: us, At: all, Peak: true, Limit: AtLeast(1)},
+		"refuted because a at 4 B, in us 30.0 (at most 20): the cause is not measured":                        Value{Of: a, Unit: us, At: all, Limit: AtMost(20)},
+		"refuted because a minus b at 4 B, in us 15.0 (at most 0): the cause is not measured":                 Value{Of: a, Minus: "b", Unit: us, At: all, Limit: AtMost(0)},
+		"refuted because larger over smaller of b and a at 4 B 2.00 (at most 1.5): the cause is not measured": Alike{Series: []string{"b", "a"}, Unit: us, At: all, Limit: AtMost(1.5)},
+		"refuted because a at 4 B over that at 1 B 3.00 (at most 2): the cause is not measured":               Growth{Of: a, Unit: us, At: all, Limit: AtMost(2)},
+		"refuted because b at 4 B over that at 2 B 0.79 (at least 1): the cause is not measured":              Growth{Of: b, Unit: us, At: all, Step: true, Limit: AtLeast(1)},
+		"reproduced: a over b at 4 B over that at 1 B 2.00 (at least 2)":                                      Growth{Of: a, Over: "b", Unit: us, At: all, Limit: AtLeast(2)},
+		"refuted because b at 2 B over that at 1 B 1.90 (at most 1.1): the cause is not measured":             Flat{Of: b, Unit: us, At: all, Limit: AtMost(1.1)},
+		"refuted because b at 1 B, in us 10.0 (at most 9): the cause is not measured":                         All{Value{Of: a, Unit: us, At: all, Limit: AtMost(30)}, Value{Of: b, Unit: us, At: At(1, measure.Bytes), Limit: AtMost(9)}},
+		"refuted because b at 2 B, in us 19.0 (8 to 9): the cause is not measured":                            Value{Of: b, Unit: us, At: all, Limit: Within(8, 9)},
+		"not reached (a was measured at one point only)":                                                      Growth{Of: a, Unit: us, At: At(2, measure.Bytes), Limit: AtMost(2)},
+		"reproduced: a at 4 B over that at 1 B 3.00 (at least 3)":                                             Growth{Of: a, Unit: us, At: Between(1, 4, measure.Bytes), Ends: true, Limit: AtLeast(3)},
+		"not reached (a in us was not measured at 0 B)":                                                       Growth{Of: a, Unit: us, At: Between(0, 4, measure.Bytes), Ends: true, Limit: AtLeast(3)},
+		"not reached (a in us was not measured at 8 B)":                                                       Growth{Of: a, Unit: us, At: Between(1, 8, measure.Bytes), Ends: true, Step: true, Limit: AtLeast(1)},
+		"not reached (b was measured at one point only)":                                                      Flat{Of: b, Unit: us, At: At(2, measure.Bytes), Limit: AtMost(2)},
+		"not reached (a in ms was not measured from 3 B)":                                                     Value{Of: a, Unit: "ms", At: From(3, measure.Bytes), Limit: AtMost(20)},
 	} {
 		s := Statement{Sentence: "It is so.", Compare: c}
 		require.Equal(t, want, s.judgeRows(rows, false).String(), c.String())
@@ -101,9 +101,9 @@ func TestEvidence(t *testing.T) {
 	noisy.Rounds = []float64{50, 90, 200}
 	for _, c := range []struct{ b, want string }{
 		{"slow", "refuted because a at 1 B, in us 10.0 (at most 5): b is slow"},
-		{"fast", "refuted because a at 1 B, in us 10.0 (at most 5)"},
-		{"noisy", "refuted because a at 1 B, in us 10.0 (at most 5)"},
-		{"not measured", "refuted because a at 1 B, in us 10.0 (at most 5)"},
+		{"fast", "refuted because a at 1 B, in us 10.0 (at most 5): the cause is not measured"},
+		{"noisy", "refuted because a at 1 B, in us 10.0 (at most 5): the cause is not measured"},
+		{"not measured", "refuted because a at 1 B, in us 10.0 (at most 5): the cause is not measured"},
 	} {
 		rows := []Row{row("a", 1, 10)}
 		if b, ok := map[string]Row{"slow": row("b", 1, 100), "fast": row("b", 1, 99), "noisy": noisy}[c.b]; ok {
@@ -122,12 +122,12 @@ func TestRatioUnits(t *testing.T) {
 	all := Everywhere(measure.Bytes)
 	a, b, mbps := []string{"a"}, []string{"b"}, measure.MegabytesPerSec
 	for want, c := range map[string]Comparison{
-		"reproduced: a over b at 2 B 1.25 in MB/s (at most 2)":                                Ratio{Of: a, Over: b, Unit: mbps, At: all, Limit: AtMost(2)},
-		"refuted because peak of a (at 2 B) over that of b (at 2 B) 1.25 in MB/s (at most 1)": Ratio{Of: a, Over: b, Unit: mbps, At: all, Peak: true, Limit: AtMost(1)},
-		"reproduced: a at 2 B, in MB/s 20.0 (at most 20)":                                     Value{Of: a, Unit: mbps, At: all, Limit: AtMost(20)},
-		"reproduced: larger over smaller of a and b at 2 B 1.25 in MB/s (at most 1.5)":        Alike{Series: []string{"a", "b"}, Unit: mbps, At: all, Limit: AtMost(1.5)},
-		"reproduced: a at 2 B over that at 1 B 2.00 in MB/s (1.9 to 2.1)":                     Growth{Of: a, Unit: mbps, At: all, Limit: Within(1.9, 2.1)},
-		"refuted because b at 2 B over that at 1 B 1.60 in MB/s (at most 1.1)":                Flat{Of: b, Unit: mbps, At: all, Limit: AtMost(1.1)},
+		"reproduced: a over b at 2 B 1.25 in MB/s (at most 2)":                                                           Ratio{Of: a, Over: b, Unit: mbps, At: all, Limit: AtMost(2)},
+		"refuted because peak of a (at 2 B) over that of b (at 2 B) 1.25 in MB/s (at most 1): the cause is not measured": Ratio{Of: a, Over: b, Unit: mbps, At: all, Peak: true, Limit: AtMost(1)},
+		"reproduced: a at 2 B, in MB/s 20.0 (at most 20)":                                                                Value{Of: a, Unit: mbps, At: all, Limit: AtMost(20)},
+		"reproduced: larger over smaller of a and b at 2 B 1.25 in MB/s (at most 1.5)":                                   Alike{Series: []string{"a", "b"}, Unit: mbps, At: all, Limit: AtMost(1.5)},
+		"reproduced: a at 2 B over that at 1 B 2.00 in MB/s (1.9 to 2.1)":                                                Growth{Of: a, Unit: mbps, At: all, Limit: Within(1.9, 2.1)},
+		"refuted because b at 2 B over that at 1 B 1.60 in MB/s (at most 1.1): the cause is not measured":                Flat{Of: b, Unit: mbps, At: all, Limit: AtMost(1.1)},
 	} {
 		s := Statement{Sentence: "It is so.", Compare: c}
 		require.Equal(t, want, s.judgeRows(rows, false).String(), c.String())
@@ -169,7 +169,7 @@ func TestNoise(t *testing.T) {
 	}{
 		{ratio, []float64{3, 9, 9}, spread + "rdma over tcp at 8 B 0.90 (at most 0.5)"},
 		{ratio, []float64{3, 3, 9}, spread + "rdma over tcp at 8 B 0.30 (at most 0.5)"},
-		{ratio, []float64{6, 9, 18}, "refuted because rdma over tcp at 8 B 0.90 (at most 0.5)"},
+		{ratio, []float64{6, 9, 18}, "refuted because rdma over tcp at 8 B 0.90 (at most 0.5): the cause is not measured"},
 		{ratio, []float64{1, 2, 3}, "reproduced: rdma over tcp at 8 B 0.20 (at most 0.5)"},
 		{ratio, []float64{4, 4.2, 5.5}, "reproduced: rdma over tcp at 8 B 0.42 (at most 0.5)"},
 		{peak, []float64{3, 9, 9}, spread + "peak of rdma (at 8 B) over that of tcp (at 8 B) 0.90 (at most 0.5)"},

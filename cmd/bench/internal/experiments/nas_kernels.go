@@ -15,8 +15,8 @@ import (
 
 func init() {
 	for _, k := range []nasExperiment{
-		{kernel: "is", subject: "The integer sort", source: "IWARP fig. 8b", class: "A", ranks: "4,16,32", over: 1.15, four: 1 / 0.85},
-		{kernel: "cg", subject: "The conjugate gradient method", source: "IWARP fig. 8b", class: "A", ranks: "4,16,32", over: 1.04, four: 1 / 0.96},
+		{kernel: "is", subject: "The integer sort", source: "IWARP fig. 8b", class: "A", ranks: "2,4,16,32", over: 1.15, four: 1 / 0.85},
+		{kernel: "cg", subject: "The conjugate gradient method", source: "IWARP fig. 8b", class: "A", ranks: "2,4,16,32", over: 1.04, four: 1 / 0.96},
 		{kernel: "ep", subject: "The embarrassingly parallel kernel", source: bench.Adapter, class: "W", ranks: "1,2,4", even: 1.05},
 	} {
 		nets := overParam("fast,rdma")
@@ -76,17 +76,19 @@ func (k nasExperiment) claimList() []bench.Statement {
 	}
 	four, sixteen := bench.At(4, ranksUnit), bench.At(16, ranksUnit)
 	paper := fmt.Sprintf("%.0f %% faster than MPI over TCP", 100*(k.over-1))
-	const baselines = "16 ranks share the processors of one machine, which is where their time goes"
+	two := bench.At(2, ranksUnit)
 	return append([]bench.Statement{
 		{
 			Sentence: fmt.Sprintf("%s of NAS on 16 ranks has at least %.2f times the rate over TCP, over the RDMA fast path.", k.subject, k.over),
 			Paper:    paper, Number: k.over,
-			Compare: over(fast, []string{string(mpibench.TCP)}, sixteen, bench.AtLeast(k.over)), Because: baselines,
+			Compare: over(fast, []string{string(mpibench.TCP)}, sixteen, bench.AtLeast(k.over)), Because: shareProcessors,
+			Evidence: over(fast, []string{string(mpibench.TCP)}, two, bench.AtLeast(k.over)),
 		},
 		{
 			Sentence: "It does by sends and receives.",
 			Paper:    paper, Number: k.over,
-			Compare: over(sends, []string{string(mpibench.TCP)}, sixteen, bench.AtLeast(k.over)), Because: baselines,
+			Compare: over(sends, []string{string(mpibench.TCP)}, sixteen, bench.AtLeast(k.over)), Because: shareProcessors,
+			Evidence: over(sends, []string{string(mpibench.TCP)}, two, bench.AtLeast(k.over)),
 		},
 		{
 			Source:   bench.Adapter,

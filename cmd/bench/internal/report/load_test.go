@@ -65,7 +65,7 @@ func TestLoadJudges(t *testing.T) {
 	g.Register(&e)
 	results, err := Load(dir, &g)
 	require.NoError(t, err)
-	require.Equal(t, "refuted because rc-write at 4 KiB, in MB/s 6300 (at least 7000)", results[0].Outcomes[0].String())
+	require.Equal(t, "refuted because rc-write at 4 KiB, in MB/s 6300 (at least 7000): the cause is not measured", results[0].Outcomes[0].String())
 }
 
 // The columns of the CSV file are the members of the JSON objects.
