@@ -32,7 +32,14 @@ func runGuestTests(t *testing.T, path string, args ...string) {
 }
 
 // TestUverbs runs the tests of package uverbs on the guest's kernel.
-func TestUverbs(t *testing.T) { runGuestTests(t, "verbs/uverbs", "-test.skip=^TestContract$") }
+func TestUverbs(t *testing.T) {
+	runGuestTests(t, "verbs/uverbs", "-test.skip=^TestContract$")
+}
 
 // TestContract runs the tests of the contract of package verbs on the guest's kernel.
 func TestContract(t *testing.T) { runGuestTests(t, "verbs/uverbs", "-test.run=^TestContract$") }
+
+// TestStreams runs the streams of the benchmarks on the guest's kernel.
+func TestStreams(t *testing.T) {
+	runGuestTests(t, "cmd/bench/internal/verbsbench", "-test.run=^TestStreamOnKernelDevice$")
+}

@@ -3,6 +3,7 @@
 package uverbs
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,5 +58,37 @@ func TestStream(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestInlineOnly writes inline data from queue pairs without scatter/gather elements.
+func TestInlineOnly(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		sges int
+		flag verbs.SendFlags
+	}{{"one element", 1, 0}, {"signaled", 0, verbs.SendSignaled}, {"unsignaled", 0, 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := newEnd(t, verbs.RC), newEnd(t, verbs.RC)
+			var err error
+			a.qp, err = a.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: a.cq, SelectiveSignaling: true,
+				Cap: verbs.QPCap{MaxSendWR: 64, MaxSendSGE: c.sges, MaxInlineData: 8}})
+			require.NoError(t, err)
+			connect(t, a, b)
+			wc := make([]verbs.WC, 1)
+			for i := range uint64(100) {
+				a.post(t, verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendInline | c.flag, InlineData: binary.NativeEndian.AppendUint64(nil, i+1),
+					RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+				for ctx, done := soon(t), c.flag == 0; !done || b.mr.LoadUint64(0) != i+1; {
+					require.NoError(t, ctx.Err(), "write %d: memory has %d", i, b.mr.LoadUint64(0))
+					n, err := a.cq.Poll(wc)
+					require.NoError(t, err)
+					if n > 0 {
+						require.NoError(t, wc[0].Err())
+						done = true
+					}
+				}
+			}
+		})
 	}
 }

@@ -49,6 +49,9 @@ func (pd *protectionDomain) CreateQP(a verbs.QPInitAttr) (_ verbs.QP, err error)
 	}
 	body := createQP{pd: pd.handle, sendCQ: q.sendCQ.handle, recvCQ: q.recvCQ.handle, maxSendWR: uint32(a.Cap.MaxSendWR), maxRecvWR: uint32(a.Cap.MaxRecvWR),
 		maxSendSGE: uint32(a.Cap.MaxSendSGE), maxRecvSGE: uint32(a.Cap.MaxRecvSGE), maxInline: uint32(a.Cap.MaxInlineData), kind: uint8(a.Type)}
+	if a.Cap.MaxInlineData > 0 { // rxe counts inline data as an element, and fails the request without one
+		body.maxSendSGE = max(body.maxSendSGE, 1)
+	}
 	if q.srq != nil {
 		body.srq, body.hasSRQ = q.srq.handle, 1
 		body.maxRecvWR, body.maxRecvSGE = 0, 0

@@ -1,6 +1,7 @@
 package verbsbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,16 +179,20 @@ const (
 type pollDeadline struct {
 	polls    int
 	deadline time.Time
+	timeout  time.Duration // 0: pollTimeout
 }
 
-// hasExpired counts one unsuccessful poll and reports whether pollTimeout has elapsed.
+// stallTimeout is longer than the 7 s after which a queue pair of the peer gives up (see ackTimeout).
+const stallTimeout = 30 * time.Second
+
+// hasExpired counts one unsuccessful poll and reports whether the timeout has elapsed.
 func (w *pollDeadline) hasExpired() bool {
 	if w.polls++; w.polls%pollsPerClockRead != 0 {
 		return false
 	}
 	now := time.Now()
 	if w.deadline.IsZero() {
-		w.deadline = now.Add(pollTimeout)
+		w.deadline = now.Add(cmp.Or(w.timeout, pollTimeout))
 	}
 	return now.After(w.deadline)
 }

@@ -103,6 +103,7 @@ func (s *sink) waitRoundEnd() error {
 
 // receiveUnits receives units until the source signals the end of the round.
 func (s *sink) receiveUnits(ctx context.Context) error {
+	w := pollDeadline{timeout: stallTimeout}
 	for idle := 0; ctx.Err() == nil; {
 		ended := s.counterValue() == s.round // all units have arrived, but may not have been polled
 		n, err := s.cq.Poll(s.wcs[:])
@@ -115,11 +116,14 @@ func (s *sink) receiveUnits(ctx context.Context) error {
 			}
 		}
 		if n > 0 {
-			idle = 0
+			idle, w = 0, pollDeadline{timeout: stallTimeout}
 			continue
 		}
 		if ended {
 			return nil
+		}
+		if w.hasExpired() {
+			return fmt.Errorf("verbsbench: round %d: neither a unit nor the end of the round within %v", s.round, stallTimeout)
 		}
 		if idle++; idle == creditIdlePolls {
 			if err := s.sendCredit(); err != nil {
