@@ -5,6 +5,7 @@ package uverbs
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -240,46 +242,6 @@ func TestAttributes(t *testing.T) {
 	require.ErrorContains(t, err, "but "+deviceName())
 }
 
-// systemCalls returns the numbers of read(2) and write(2) and the like of the process.
-func systemCalls(t *testing.T) (reads, writes int) {
-	t.Helper()
-	text, err := os.ReadFile("/proc/self/io")
-	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
-		fmt.Sscanf(line, "syscr: %d", &reads)
-		fmt.Sscanf(line, "syscw: %d", &writes)
-	}
-	return reads, writes
-}
-
-// TestSystemCalls checks that a list of sends costs one write(2), and receives and polls none.
-func TestSystemCalls(t *testing.T) {
-	a, b := pair(t, verbs.RC)
-	const lists, each = 100, 8
-	sends, receives, wc := make([]verbs.SendWR, each), make([]verbs.RecvWR, each), make([]verbs.WC, 2*each)
-	for i := range sends {
-		sends[i] = verbs.SendWR{Opcode: verbs.WRSend}
-	}
-	_, before := systemCalls(t)
-	for range lists {
-		_, err := b.qp.PostRecv(receives)
-		require.NoError(t, err)
-		_, err = a.qp.PostSend(sends)
-		require.NoError(t, err)
-		for _, c := range []verbs.CQ{a.cq, b.cq} {
-			for n := 0; n < each; {
-				k, err := c.Poll(wc)
-				require.NoError(t, err)
-				n += k
-			}
-		}
-	}
-	_, after := systemCalls(t)
-	t.Logf("%d lists of %d messages, %d writes", lists, each, after-before)
-	require.GreaterOrEqual(t, after-before, lists)
-	require.Less(t, after-before, lists+lists/10, "the Go runtime has a few of its own")
-}
-
 // TestUnprivileged runs transfers as another user, and with a limit of locked memory.
 func TestUnprivileged(t *testing.T) {
 	const child = "SOFTRNIC_UVERBS_CHILD"
@@ -295,12 +257,16 @@ func TestUnprivileged(t *testing.T) {
 		_, err = pd.RegMR(make([]byte, 1<<20), verbs.AccessLocalWrite)
 		require.ErrorIs(t, err, verbs.ErrNoMemory)
 		require.ErrorContains(t, err, "the limit of locked memory is 65536 bytes")
+		_, err = cm.New(dev, cm.Options{})
+		require.ErrorIs(t, err, fs.ErrPermission)
+		require.ErrorContains(t, err, "/dev/infiniband/rdma_cm: permission denied; grant the user read and write access to the file")
 		mr, err := pd.RegMR(make([]byte, 4096), verbs.AccessLocalWrite)
 		require.NoError(t, err)
 		require.NoError(t, mr.Close())
 		return
 	}
 	node := "/dev/infiniband/uverbs0"
+	require.NoError(t, os.Chmod("/dev/infiniband/rdma_cm", 0o600))
 	run := func() (string, error) {
 		c := exec.Command("/proc/self/exe", "-test.run", "^TestUnprivileged$", "-test.v")
 		c.Env = append(os.Environ(), child+"=1")
