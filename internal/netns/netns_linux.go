@@ -1,38 +1,33 @@
-// Package netns runs tests in network namespaces of their own, where they may
-// make interfaces, take them down and give them any address. It needs Linux, root
-// and iproute2; tests are skipped without.
+// Package netns makes network namespaces, in which a process may make interfaces, take them down and
+// give them any address. It needs Linux, root and iproute2.
 //
-//	a := netns.New(t)
-//	a.IP("link add eth0 type dummy")
-//	a.Do(func() { dev, err = rnic.Open(...) }) // its sockets stay in the namespace
+//	a, err := netns.New()
+//	err = a.IP("link add eth0 type dummy")
+//	err = a.Do(func() error { dev, err = rnic.Open(...); return err }) // its sockets stay in the namespace
 package netns
 
 import (
 	"bytes"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
-	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// A Namespace is a network namespace. It exists as long as the test and the sockets opened in it.
-type Namespace struct {
-	t   testing.TB
-	dir *os.File // of /proc
-}
+// A Namespace is a network namespace. It exists until it and the sockets opened in it are closed.
+type Namespace struct{ dir *os.File } // of /proc
 
 // New creates a namespace with a loopback interface that is up.
-func New(t testing.TB) *Namespace {
-	t.Helper()
+func New() (*Namespace, error) {
 	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("needs ip of iproute2")
+		return nil, fmt.Errorf("network namespace: %w", err)
 	}
-	n := &Namespace{t: t}
+	n := &Namespace{}
 	err := error(nil)
 	runOnThread(func() {
 		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
@@ -40,12 +35,17 @@ func New(t testing.TB) *Namespace {
 		}
 	})
 	if err != nil {
-		t.Skipf("needs a network namespace: unshare: %v", err)
+		return nil, fmt.Errorf("network namespace: unshare: %w", err)
 	}
-	t.Cleanup(func() { n.dir.Close() })
-	n.IP("link set lo up")
-	return n
+	if err := n.IP("link set lo up"); err != nil {
+		n.Close()
+		return nil, err
+	}
+	return n, nil
 }
+
+// Close gives up the namespace.
+func (n *Namespace) Close() error { return n.dir.Close() }
 
 // runOnThread runs f on a thread that ends with it, and waits.
 func runOnThread(f func()) {
@@ -60,85 +60,113 @@ func runOnThread(f func()) {
 
 // Do calls f in the namespace, on a goroutine of its own, and waits. Sockets that
 // this goroutine opens are the namespace's, those of other goroutines are not.
-func (n *Namespace) Do(f func()) {
-	n.t.Helper()
-	ended := false
+func (n *Namespace) Do(f func() error) error {
+	err := error(errEnded)
 	runOnThread(func() {
-		if err := unix.Setns(int(n.dir.Fd()), unix.CLONE_NEWNET); err != nil {
-			n.t.Errorf("setns: %v", err)
+		if e := unix.Setns(int(n.dir.Fd()), unix.CLONE_NEWNET); e != nil {
+			err = fmt.Errorf("network namespace: setns: %w", e)
 			return
 		}
-		f()
-		ended = true
+		err = f()
 	})
-	if !ended {
-		n.t.FailNow()
-	}
+	return err
+}
+
+// errEnded is the error of a function that ends its goroutine.
+var errEnded = fmt.Errorf("network namespace: the goroutine has ended")
+
+// Command runs a program in the namespace and returns its output. The words of args are its arguments.
+func (n *Namespace) Command(name, args string) (out []byte, err error) {
+	err = n.Do(func() error {
+		if out, err = exec.Command(name, strings.Fields(args)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s %s: %w: %s", name, args, err, bytes.TrimSpace(out))
+		}
+		return nil
+	})
+	return out, err
 }
 
 // IP runs the ip command in the namespace. The words of args are its arguments.
-func (n *Namespace) IP(args string) {
-	n.t.Helper()
-	n.Do(func() {
-		if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
-			n.t.Errorf("ip %s: %v: %s", args, err, out)
-		}
-	})
+func (n *Namespace) IP(args string) error {
+	_, err := n.Command("ip", args)
+	return err
 }
 
 // waitOutput runs the ip command until its output contains text.
-func (n *Namespace) waitOutput(args, text string) {
-	n.t.Helper()
-	n.Do(func() {
-		var out []byte
-		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
-			if out, _ = exec.Command("ip", strings.Fields(args)...).CombinedOutput(); bytes.Contains(out, []byte(text)) {
-				return
-			}
+func (n *Namespace) waitOutput(args, text string) error {
+	var out []byte
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		if out, _ = n.Command("ip", args); bytes.Contains(out, []byte(text)) {
+			return nil
 		}
-		n.t.Errorf("ip %s: no %q in the output within 10 s: %s", args, text, out)
-	})
+	}
+	return fmt.Errorf("ip %s: no %q in the output within 10 s: %s", args, text, out)
 }
 
 // ConnectVeth connects two namespaces by a veth pair of that name, which is up, and returns the
 // link-local addresses with the interface as zone.
-func ConnectVeth(a, b *Namespace, name string) (ofA, ofB netip.Addr) {
-	a.t.Helper()
-	a.Do(func() {
+func ConnectVeth(a, b *Namespace, name string) (ofA, ofB netip.Addr, err error) {
+	err = a.Do(func() error {
 		c := exec.Command("ip", "link", "add", name, "type", "veth", "peer", "name", name, "netns", "/proc/self/fd/3")
 		c.ExtraFiles = []*os.File{b.dir} // its descriptor 3
 		if out, err := c.CombinedOutput(); err != nil {
-			a.t.Errorf("ip link add %s type veth: %v: %s", name, err, out)
+			return fmt.Errorf("ip link add %s type veth: %w: %s", name, err, out)
 		}
+		return nil
 	})
-	a.IP("link set " + name + " address 02:00:00:00:00:0a")
-	b.IP("link set " + name + " address 02:00:00:00:00:0b")
-	ofA, ofB = a.Up(name, "fe80::a/64"), b.Up(name, "fe80::b/64")
-	// Known from the start: the first search for a neighbour may take a second.
-	a.IP("neigh replace fe80::b lladdr 02:00:00:00:00:0b dev " + name)
-	b.IP("neigh replace fe80::a lladdr 02:00:00:00:00:0a dev " + name)
-	for _, n := range []*Namespace{a, b} { // before, packets are dropped
-		n.waitOutput("link show "+name, "state UP")
-		n.waitOutput("-6 route show table local dev "+name, "local fe80::")
-		n.waitOutput("-6 route show dev "+name, "fe80::/64")
+	if err != nil {
+		return ofA, ofB, err
 	}
-	return ofA, ofB
+	sides := []struct {
+		n           *Namespace
+		own, peer   string
+		ownL, peerL string // MAC addresses
+		addr        *netip.Addr
+	}{
+		{a, "fe80::a", "fe80::b", "02:00:00:00:00:0a", "02:00:00:00:00:0b", &ofA},
+		{b, "fe80::b", "fe80::a", "02:00:00:00:00:0b", "02:00:00:00:00:0a", &ofB},
+	}
+	for _, s := range sides {
+		if err := s.n.IP("link set " + name + " address " + s.ownL); err != nil {
+			return ofA, ofB, err
+		}
+	}
+	for _, s := range sides {
+		if *s.addr, err = s.n.Up(name, s.own+"/64"); err != nil {
+			return ofA, ofB, err
+		}
+		// Known from the start: the first search for a neighbour may take a second.
+		if err := s.n.IP("neigh replace " + s.peer + " lladdr " + s.peerL + " dev " + name); err != nil {
+			return ofA, ofB, err
+		}
+	}
+	for _, s := range sides { // before, packets are dropped
+		for _, w := range [][2]string{
+			{"link show " + name, "state UP"}, {"-6 route show table local dev " + name, "local fe80::"}, {"-6 route show dev " + name, "fe80::/64"},
+		} {
+			if err := s.n.waitOutput(w[0], w[1]); err != nil {
+				return ofA, ofB, err
+			}
+		}
+	}
+	return ofA, ofB, nil
 }
 
 // Up sets the only address of an interface, without duplicate address detection, and takes it up.
 // A link-local address is returned with its zone.
-func (n *Namespace) Up(name, prefix string) netip.Addr {
-	n.t.Helper()
-	n.IP("link set " + name + " addrgenmode none")
-	nodad := ""
+func (n *Namespace) Up(name, prefix string) (netip.Addr, error) {
 	ip := netip.MustParsePrefix(prefix).Addr()
+	nodad := ""
 	if ip.Is6() {
 		nodad = " nodad"
 		if ip.IsLinkLocalUnicast() {
 			ip = ip.WithZone(name)
 		}
 	}
-	n.IP("addr add " + prefix + " dev " + name + nodad)
-	n.IP("link set " + name + " up")
-	return ip
+	for _, args := range []string{"link set " + name + " addrgenmode none", "addr add " + prefix + " dev " + name + nodad, "link set " + name + " up"} {
+		if err := n.IP(args); err != nil {
+			return ip, err
+		}
+	}
+	return ip, nil
 }

@@ -1,4 +1,4 @@
-package netns_test
+package netnstest_test
 
 import (
 	"net"
@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/netns"
+	"github.com/softrnic/softrnic/internal/netns/netnstest"
 )
 
 // TestCable sends a datagram from one namespace to another.
 func TestCable(t *testing.T) {
-	a, b := netns.New(t), netns.New(t)
-	_, to := netns.ConnectVeth(a, b, "cable0")
+	a, b := netnstest.New(t), netnstest.New(t)
+	_, to := netnstest.ConnectVeth(a, b, "cable0")
 	var in net.PacketConn
 	b.Do(func() {
 		var err error
