@@ -107,7 +107,7 @@ var allowedImports = map[string][]string{
 	"interop":                {"verbs", "wire", "rnic", "internal/link"},
 	"cmd/internal":           {"internal/hostaddr", "internal/pmi", "internal/sendqueue", "internal/spelling"},
 	"cmd/softrnic":           {"cmd/internal", "internal/debug", "internal/environment", "internal/hostaddr", "internal/link", "verbs", "verbs/uverbs", "wire", "rnic", "qp", "cm", "sdp", "mpi", "internal/spelling"},
-	"cmd/bench":              {"internal/cluster", "internal/vtime", "cmd/internal", "internal/pmi", "internal/hostaddr", "internal/environment", "internal/link", "internal/sched", "verbs", "verbs/uverbs", "wire", "rnic", "qp", "rdm", "sdp", "datacutter", "mpi", "acp", "internal/spelling"},
+	"cmd/bench":              {"internal/netns", "internal/cluster", "internal/vtime", "cmd/internal", "internal/pmi", "internal/hostaddr", "internal/environment", "internal/link", "internal/sched", "verbs", "verbs/uverbs", "wire", "rnic", "qp", "rdm", "sdp", "datacutter", "mpi", "acp", "internal/spelling"},
 	"internal/debug":         {},
 
 	"mpi/internal/membership":  {"internal/vtime", "mpi/pmi", "mpi/internal/collective", "mpi/internal/deadlock", "mpi/internal/detector", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/onesided", "mpi/internal/partitioned", "mpi/internal/placement", "mpi/internal/protocol"},

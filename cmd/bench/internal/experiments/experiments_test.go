@@ -90,7 +90,7 @@ func TestExperiments(t *testing.T) {
 		},
 		{
 			name: "verbs-congestion",
-			set:  bench.Settings{"flows": "2", "rounds": "1", "warmup": "20ms", "time": "50ms"},
+			set:  bench.Settings{"flows": "2", "rounds": "1", "warmup": "20ms", "time": "50ms", "tcp": "nothing"},
 			units: map[string][]string{
 				jainUnit:                {"rc-write", "rc-write-off"},
 				measure.MegabytesPerSec: {"rc-write", "rc-write-off"},

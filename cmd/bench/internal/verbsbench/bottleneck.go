@@ -19,6 +19,8 @@ type Bottleneck struct {
 	from, to *rnic.Device
 	flows    []*bottleneckFlow
 	probe    *bottleneckFlow // single writes, of which each waits for the queue
+	tcp      *tcpStream      // beside them, or nil
+	closers  []func() error
 }
 
 // A BottleneckConfig describes a Bottleneck.
@@ -27,6 +29,15 @@ type BottleneckConfig struct {
 	Buffer     int    // packets
 	Flows      int
 	Congestion string // rnic.Options.Congestion of both devices
+}
+
+// A TokenBucketConfig describes a Bottleneck between network namespaces.
+type TokenBucketConfig struct {
+	Rate   string // of the link, such as "200mbit"
+	Buffer int    // bytes
+	MTU    int    // bytes
+	Flows  int
+	TCP    string // congestion control of a stream of TCP beside the others, or ""
 }
 
 // bottleneckMessage and bottleneckDepth are the bytes of a write, and the writes in flight of each stream.
@@ -59,15 +70,20 @@ func OpenBottleneck(c BottleneckConfig) (b *Bottleneck, err error) {
 	if b.from, err = rnic.Open(o); err != nil {
 		return b, err
 	}
-	for range c.Flows {
+	return b, b.connectFlows(c.Flows)
+}
+
+// connectFlows connects n streams and the probe.
+func (b *Bottleneck) connectFlows(n int) (err error) {
+	for range n {
 		f, err := b.connectFlow(bottleneckMessage)
 		if err != nil {
-			return b, err
+			return err
 		}
 		b.flows = append(b.flows, f)
 	}
 	b.probe, err = b.connectFlow(8)
-	return b, err
+	return err
 }
 
 // connectFlow connects a queue pair whose writes have the given size.
@@ -141,6 +157,7 @@ func (f *bottleneckFlow) stream(ctx context.Context, depth int, each func()) err
 // Shares is the result of Bottleneck.Measure.
 type Shares struct {
 	MBps  []float64     // of each stream
+	TCP   float64       // MB/s of the stream of TCP, if there is one
 	Delay time.Duration // median of a write of 8 bytes beside the streams
 }
 
@@ -193,8 +210,14 @@ func (b *Bottleneck) Measure(ctx context.Context, warmup, d time.Duration) (s Sh
 	mu.Lock()
 	delays = delays[:0]
 	mu.Unlock()
-	start := time.Now()
+	start, tcpBefore := time.Now(), int64(0)
+	if b.tcp != nil {
+		tcpBefore = b.tcp.received.Load()
+	}
 	wait(d)
+	if b.tcp != nil {
+		s.TCP = float64(b.tcp.received.Load()-tcpBefore) / 1e6 / time.Since(start).Seconds()
+	}
 	for i, f := range b.flows {
 		s.MBps = append(s.MBps, float64((f.done.Load()-before[i])*bottleneckMessage)/1e6/time.Since(start).Seconds())
 	}
@@ -216,10 +239,16 @@ func (b *Bottleneck) Measure(ctx context.Context, warmup, d time.Duration) (s Sh
 
 // Close closes the devices.
 func (b *Bottleneck) Close() (err error) {
+	if b.tcp != nil {
+		err = b.tcp.Close()
+	}
 	for _, dev := range []*rnic.Device{b.from, b.to} {
 		if dev != nil {
 			err = errors.Join(err, dev.Close())
 		}
+	}
+	for _, f := range b.closers {
+		err = errors.Join(err, f())
 	}
 	return err
 }
