@@ -7,12 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/netns/netnstest"
+	"github.com/softrnic/softrnic/internal/netns"
 	"github.com/softrnic/softrnic/verbs"
 )
 
 // portOf opens a device in a namespace and checks that its port is ACTIVE.
-func portOf(t *testing.T, n *netnstest.Namespace, ip netip.Addr) *end {
+func portOf(t *testing.T, n *netns.TestNamespace, ip netip.Addr) *end {
 	t.Helper()
 	var e *end
 	n.Do(func() { e = newEnd(t, Options{Addr: netip.AddrPortFrom(ip, roceUDPPort)}) })
@@ -50,8 +50,8 @@ func (e *end) requireEvents(t *testing.T, state verbs.PortState, types ...verbs.
 // TestPortFollowsInterface takes interfaces down and up and removes addresses, at both ends of a
 // cable, and checks the events.
 func TestPortFollowsInterface(t *testing.T) {
-	a, b := netnstest.New(t), netnstest.New(t)
-	netnstest.ConnectVeth(a, b, "cable0")
+	a, b := netns.NewTest(t), netns.NewTest(t)
+	netns.ConnectTestVeth(a, b, "cable0")
 	ips := []netip.Addr{a.Up("cable0", "10.9.0.1/24"), b.Up("cable0", "10.9.0.2/24")}
 	x, y := portOf(t, a, ips[0]), portOf(t, b, ips[1])
 	connect(t, x.dev, x.qp, y.dev, y.qp)
@@ -111,8 +111,8 @@ func (e *end) nextEvent(t *testing.T) verbs.EventType {
 
 // TestPortDownAtOpen opens a device whose interface is down.
 func TestPortDownAtOpen(t *testing.T) {
-	a, b := netnstest.New(t), netnstest.New(t)
-	netnstest.ConnectVeth(a, b, "cable0")
+	a, b := netns.NewTest(t), netns.NewTest(t)
+	netns.ConnectTestVeth(a, b, "cable0")
 	ip := a.Up("cable0", "10.9.0.1/24")
 	a.IP("link set cable0 down")
 	var d *Device

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/netns/netnstest"
+	"github.com/softrnic/softrnic/internal/netns"
 )
 
 // TestLinkLocalTools runs the server of each tool at one end of a cable between two network
@@ -16,8 +16,8 @@ import (
 // the client's.
 func TestLinkLocalTools(t *testing.T) {
 	quiet(t)
-	a, b := netnstest.New(t), netnstest.New(t)
-	at, here := netnstest.ConnectVeth(a, b, "cable0")
+	a, b := netns.NewTest(t), netns.NewTest(t)
+	at, here := netns.ConnectTestVeth(a, b, "cable0")
 	for _, c := range []struct{ server, client string }{
 		{"rping -s -a AT -C 1", "rping -c -a AT -C 1"},
 		{"rping -s -C 1", "rping -c -a AT -C 1 -I HERE"}, // at every address

@@ -1,4 +1,4 @@
-package netnstest_test
+package netns_test
 
 import (
 	"net/netip"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/netns/netnstest"
+	"github.com/softrnic/softrnic/internal/netns"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -15,11 +15,11 @@ import (
 // TestMulticastIPv6 sends to groups of IPv6 from one end of a cable. Two devices at the other end have joined. The devices
 // have link-local addresses, or global ones.
 func TestMulticastIPv6(t *testing.T) {
-	a, b := netnstest.New(t), netnstest.New(t)
-	ipA, ipB := netnstest.ConnectVeth(a, b, "cable0")
+	a, b := netns.NewTest(t), netns.NewTest(t)
+	ipA, ipB := netns.ConnectTestVeth(a, b, "cable0")
 	a.IP("addr add fd00::a/64 dev cable0 nodad")
 	b.IP("addr add fd00::b/64 dev cable0 nodad")
-	at := func(ns *netnstest.Namespace, addr netip.Addr, port uint16) site {
+	at := func(ns *netns.TestNamespace, addr netip.Addr, port uint16) site {
 		return site{ns, netip.AddrPortFrom(addr, port)}
 	}
 	global := [2]netip.Addr{netip.MustParseAddr("fd00::a"), netip.MustParseAddr("fd00::b")}

@@ -1,4 +1,4 @@
-package netnstest_test
+package netns_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/softrnic/softrnic/cm"
-	"github.com/softrnic/softrnic/internal/netns/netnstest"
+	"github.com/softrnic/softrnic/internal/netns"
 	"github.com/softrnic/softrnic/rdm"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
@@ -31,7 +31,7 @@ func soon(t testing.TB) context.Context {
 
 // site is the namespace and address of a device.
 type site struct {
-	ns *netnstest.Namespace
+	ns *netns.TestNamespace
 	at netip.AddrPort
 }
 
@@ -316,8 +316,8 @@ func connected(t *testing.T, a, b *end, typ verbs.QPType) {
 // TestLinkLocal runs linkLocals between two devices at one address, and between both ends of a
 // cable of two namespaces, with capture, fault injection and every link.
 func TestLinkLocal(t *testing.T) {
-	a, b := netnstest.New(t), netnstest.New(t)
-	ipA, ipB := netnstest.ConnectVeth(a, b, "cable0")
+	a, b := netns.NewTest(t), netns.NewTest(t)
+	ipA, ipB := netns.ConnectTestVeth(a, b, "cable0")
 	for _, place := range []struct {
 		name string
 		a, b site

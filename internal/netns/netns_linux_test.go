@@ -1,4 +1,4 @@
-package netnstest_test
+package netns_test
 
 import (
 	"net"
@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/netns/netnstest"
+	"github.com/softrnic/softrnic/internal/netns"
 )
 
 // TestCable sends a datagram from one namespace to another.
 func TestCable(t *testing.T) {
-	a, b := netnstest.New(t), netnstest.New(t)
-	_, to := netnstest.ConnectVeth(a, b, "cable0")
+	a, b := netns.NewTest(t), netns.NewTest(t)
+	_, to := netns.ConnectTestVeth(a, b, "cable0")
 	var in net.PacketConn
 	b.Do(func() {
 		var err error
