@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -253,12 +254,16 @@ func (s *Stream) WatchEvents(readable, writable bool) {
 // WatchesWritable reports whether the events include that the stream is writable.
 func (s *Stream) WatchesWritable() bool { return s.events&unix.EPOLLOUT != 0 }
 
-// maxLinger is the maximum time that a closed stream waits for the peer to close it, too.
-const maxLinger = time.Second
+// A closed stream waits until the peer has closed it, too, or its system has acknowledged everything,
+// for at most maxLinger. It looks for the latter every lingerInterval.
+const (
+	maxLinger      = time.Second
+	lingerInterval = 2 * time.Millisecond
+)
 
 // Close ends the stream. The peer gets all data that was written: closing a socket with unread data
-// would reset the connection, so a goroutine reads until the peer has closed its side, for at most
-// maxLinger.
+// resets the connection, which would discard data on its way, so a goroutine reads until the peer's
+// system has everything.
 func (s *Stream) Close() {
 	_ = s.tcp.set.Remove(s.fd)
 	unix.Shutdown(s.fd, unix.SHUT_WR)
@@ -271,8 +276,33 @@ func (s *Stream) Close() {
 	s.tcp.lingers.Add(1)
 	go func() {
 		defer s.tcp.lingers.Done()
-		conn.SetReadDeadline(time.Now().Add(maxLinger))
-		io.Copy(io.Discard, conn)
-		conn.Close()
+		defer conn.Close()
+		for end := time.Now().Add(maxLinger); time.Now().Before(end); {
+			conn.SetReadDeadline(time.Now().Add(lingerInterval))
+			if _, err := io.Copy(io.Discard, conn); !errors.Is(err, os.ErrDeadlineExceeded) || !hasUnacknowledged(conn) {
+				return
+			}
+		}
 	}()
+}
+
+// HasInput reports whether a connection has data that was not read, has ended or has failed.
+func HasInput(c *net.TCPConn) (has bool) {
+	raw, err := c.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			_, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+			has = err != unix.EAGAIN
+		})
+	}
+	return has || err != nil
+}
+
+// hasUnacknowledged reports whether bytes or the end of a connection are not acknowledged.
+func hasUnacknowledged(c net.Conn) bool {
+	n := 0
+	if raw, err := c.(syscall.Conn).SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	}
+	return n > 0
 }

@@ -45,3 +45,6 @@ func (s *Stream) WatchesWritable() bool { return false }
 
 // Close does nothing.
 func (s *Stream) Close() {}
+
+// HasInput reports whether a connection has data that was not read, has ended or has failed.
+func HasInput(*net.TCPConn) bool { return false }
