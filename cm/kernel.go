@@ -350,11 +350,9 @@ func (c *Conn) modifyKernel(attr *verbs.QPAttr, o *verbs.ConnectOptions, reads a
 func (c *Conn) attachKernel() error {
 	m := c.m
 	m.mu.Lock()
-	m.streamConns++
-	c.id = m.streamConns
 	closed := m.closed
 	if !closed {
-		m.handlers[c.id] = c
+		c.id = m.addStreamHandler(c)
 	}
 	m.mu.Unlock()
 	if closed {

@@ -44,7 +44,7 @@ type Manager struct {
 	wake          context.CancelFunc
 	foreign       uint64 // datagrams whose source is not a queue pair 1
 	unsent        uint64 // datagrams that could not be sent
-	streamConns   uint32 // number of connections ever made with iWARP
+	stream        streamState
 	closed        bool
 }
 

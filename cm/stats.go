@@ -68,6 +68,10 @@ func (m *Manager) Stats() Stats {
 	m = m.orClosed()
 	m.mu.Lock()
 	p, foreign, unsent := m.machine.Stats(), m.foreign, m.unsent
+	if m.streams != nil {
+		p.Requests, p.Connected, p.Rejected = m.stream.requests, m.stream.connected, m.stream.rejected
+		p.Connections = len(m.handlers)
+	}
 	m.mu.Unlock()
 	s := Stats{Foreign: foreign, Unsent: unsent, Connections: p.Connections, HalfOpen: p.HalfOpen, TimeWait: p.TimeWait, SIDR: p.SIDR}
 	counters.Add(&s, p)

@@ -50,6 +50,20 @@ func newStreamManager(dev verbs.Device, o Options, streams adapter.Streams) (*Ma
 	return m, nil
 }
 
+// A streamState is the part of a manager that only iWARP needs. Manager.mu guards it.
+type streamState struct {
+	ids                           uint32 // of requests and connections so far
+	requests, connected, rejected uint64
+}
+
+// addStreamHandler returns the identifier of a request or connection, which Close notifies.
+// Manager.mu must be held.
+func (m *Manager) addStreamHandler(h eventHandler) uint32 {
+	m.stream.ids++
+	m.handlers[m.stream.ids] = h
+	return m.stream.ids
+}
+
 // closeStreams is Close of a manager of streams.
 func (m *Manager) closeStreams() error {
 	m.mu.Lock()
@@ -61,7 +75,18 @@ func (m *Manager) closeStreams() error {
 	for _, l := range listeners {
 		_ = l.close()
 	}
+	m.mu.Lock()
+	var unanswered []*incomingRequest
+	for _, h := range m.handlers {
+		if in, ok := h.(*incomingRequest); ok {
+			unanswered = append(unanswered, in)
+		}
+	}
+	m.mu.Unlock()
 	m.closeHandlers()
+	for _, in := range unanswered {
+		_ = in.stream.Reject(nil)
+	}
 	m.streams.RemoveManager()
 	return nil
 }
@@ -103,8 +128,12 @@ func (l *listener) enqueueStream(r adapter.StreamRequest, backlog int) {
 			l: l, peer: adapterOf(r.Remote()), src: r.Remote(), private: r.Private(), stream: r,
 			params: Params{Transport: verbs.RC, ResponderResources: reads.Served, InitiatorDepth: reads.Issued, MTU: m.port.ActiveMTU, HopLimit: 64},
 		}
+		in.id = m.addStreamHandler(in)
 		in.queueElem = l.queue.PushBack(in)
+		m.stream.requests++
 		l.wakeAcceptor()
+	} else {
+		m.stream.rejected++
 	}
 	m.mu.Unlock()
 	if full {
@@ -122,7 +151,9 @@ func (l *listener) closeStream() error {
 	delete(l.m.listeners, l.service)
 	var queued []*incomingRequest
 	for e := l.queue.Front(); e != nil; e = e.Next() {
-		queued = append(queued, e.Value.(*incomingRequest))
+		in := e.Value.(*incomingRequest)
+		delete(l.m.handlers, in.id)
+		queued = append(queued, in)
 	}
 	l.markClosed()
 	l.m.mu.Unlock()
@@ -134,13 +165,17 @@ func (l *listener) closeStream() error {
 
 // rejectStream rejects a request.
 func (in *incomingRequest) rejectStream(private []byte) error {
-	in.l.m.mu.Lock()
-	err := in.claim()
-	in.l.m.mu.Unlock()
-	if err != nil {
+	if err := checkPrivateData(private, maxStreamPrivateData); err != nil {
 		return err
 	}
-	if err := checkPrivateData(private, maxStreamPrivateData); err != nil {
+	m := in.l.m
+	m.mu.Lock()
+	err := in.claim()
+	if err == nil {
+		m.stream.rejected++
+	}
+	m.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	return in.stream.Reject(private)
@@ -162,6 +197,9 @@ func (r *Request) acceptStream(qp verbs.QP, o *AcceptOptions) (*Conn, error) {
 		return nil, err
 	}
 	conn, err := in.stream.Accept(adapter.Reads{Served: served, Issued: issued}, o.PrivateData)
+	if errors.Is(err, adapter.ErrStreamEnded) {
+		return nil, ErrWithdrawn
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +229,7 @@ func (m *Manager) dialStream(ctx context.Context, addr netip.AddrPort, qp verbs.
 	if err := initQP(qp, remoteAccess(&o.ConnectOptions, served), o.Receives, o.Prepare); err != nil {
 		return nil, err
 	}
-	conn, err := m.streams.Dial(ctx, addr, adapter.Reads{Served: served, Issued: issued}, o.PrivateData)
+	conn, err := m.streams.Dial(ctx, o.LocalPort, addr, adapter.Reads{Served: served, Issued: issued}, o.PrivateData)
 	if err != nil {
 		return nil, streamDialError(ctx, err)
 	}
@@ -260,9 +298,8 @@ func (c *Conn) attachStream(conn adapter.StreamConn, attr *verbs.QPAttr, access 
 		return err
 	}
 	m.mu.Lock()
-	m.streamConns++
-	c.id = m.streamConns
-	m.handlers[c.id] = c
+	c.id = m.addStreamHandler(c)
+	m.stream.connected++
 	m.mu.Unlock()
 	if err := conn.Attach(c.qp, c.onStreamEnd); err != nil {
 		conn.Close()
@@ -277,7 +314,11 @@ func (c *Conn) onStreamEnd() {
 	c.m.mu.Lock()
 	delete(c.m.handlers, c.id)
 	c.m.mu.Unlock()
-	c.terminate(ErrDisconnected, nil)
+	cause := ErrDisconnected
+	if c.m.streams.Closed() {
+		cause = ErrClosed
+	}
+	c.terminate(cause, nil)
 	c.markReleased(false)
 }
 

@@ -98,11 +98,12 @@ func (q *queuePair) flushBeforeClose() {
 
 // A streamAttachment is the TCP connection of a queue pair with iWARP.
 type streamAttachment struct {
-	stream       *link.Stream       // nil without a connection
-	cancelDial   context.CancelFunc // ends the goroutine that dials, or nil
-	awaitsStream bool               // the peer is to dial
-	managed      bool               // a connection manager sets the connection up
-	onStreamEnd  func()             // called when the connection ends, or nil
+	stream           *link.Stream       // nil without a connection
+	connecting       context.Context    // of the set-up by endpoints, or nil
+	cancelConnecting context.CancelFunc // ends it, or nil
+	awaitsStream     bool               // the peer is to dial
+	managed          bool               // a connection manager sets the connection up
+	onStreamEnd      func()             // called when the connection ends, or nil
 }
 
 // Modify implements verbs.QP.

@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -35,6 +36,7 @@ const (
 	replyTimeout    = time.Minute      // from the request to the reply
 	minDialInterval = 20 * time.Millisecond
 	maxDialInterval = time.Second
+	dialTimeout     = time.Second // of an attempt: a lost SYN would be repeated after 1, 3 and 7 s only
 )
 
 // A streamID names one end of a connection between queue pairs.
@@ -68,7 +70,13 @@ type streamConnector struct {
 type waitingRequest struct {
 	from     streamID
 	conn     *net.TCPConn
-	accepted chan *queuePair // capacity 1: the queue pair that accepts
+	accepted chan acceptedQP // capacity 1: the queue pair that accepts
+}
+
+// An acceptedQP is a queue pair that accepts a request, until ctx ends: it may be reset meanwhile.
+type acceptedQP struct {
+	*queuePair
+	ctx context.Context
 }
 
 func newStreamConnector(d *Device) *streamConnector {
@@ -145,20 +153,20 @@ func (c *streamConnector) serveRequest(conn *net.TCPConn) {
 		remote := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap().WithZone("")
 		from := streamID{netip.AddrPortFrom(remote, uint16(binary.BigEndian.Uint32(p))), binary.BigEndian.Uint32(p[4:])}
 		to := c.waitForQP(conn, from, binary.BigEndian.Uint32(p[8:]))
-		if to == nil {
+		if to.queuePair == nil {
 			return
 		}
 		conn.SetDeadline(time.Now().Add(requestTimeout))
-		if err := to.acceptStream(conn, &q, nil); err != nil {
+		if err := to.acceptStream(to.ctx, conn, &q, nil); err != nil && to.ctx.Err() == nil {
 			to.failConnecting(err)
 		}
 	})
 }
 
-// waitForQP waits until the queue pair num is ready to be connected to from, and returns it; nil if the
+// waitForQP waits until the queue pair num is ready to be connected to from, and returns it; none if the
 // peer gives up.
-func (c *streamConnector) waitForQP(conn *net.TCPConn, from streamID, num uint32) *queuePair {
-	w := &waitingRequest{from: from, conn: conn, accepted: make(chan *queuePair, 1)}
+func (c *streamConnector) waitForQP(conn *net.TCPConn, from streamID, num uint32) acceptedQP {
+	w := &waitingRequest{from: from, conn: conn, accepted: make(chan acceptedQP, 1)}
 	conn.SetReadDeadline(time.Now().Add(replyTimeout))
 	c.mu.Lock()
 	c.waiting[num] = append(c.waiting[num], w)
@@ -185,7 +193,7 @@ func (c *streamConnector) waitForQP(conn *net.TCPConn, from streamID, num uint32
 	case q := <-w.accepted:
 		return q
 	default:
-		return nil
+		return acceptedQP{}
 	}
 }
 
@@ -200,7 +208,7 @@ func (c *streamConnector) matchRequests(q *queuePair) {
 	for _, w := range c.waiting[q.num] {
 		if w.from == remote {
 			q.awaitsStream = false
-			w.accepted <- q
+			w.accepted <- acceptedQP{q, q.connecting}
 			w.conn.SetReadDeadline(time.Unix(1, 0))
 			return
 		}
@@ -215,29 +223,33 @@ func (q *queuePair) streamIDs() (local, remote streamID) {
 	return local, streamID{q.core.PeerPath().Dst, q.core.Query().DestQPN}
 }
 
+// errConnectedToItself is the failure of a queue pair whose peer it is itself.
+var errConnectedToItself = errors.New("connect: a TCP connection has two ends, and a queue pair is one of them")
+
 // beginConnecting starts to connect q, which has entered StateRTR. The lock of the shard is held.
 func (q *queuePair) beginConnecting() {
 	c := q.dev.connector
 	local, remote := q.streamIDs()
+	if local == remote {
+		q.core.FailConnecting(q.dev.now(), errConnectedToItself)
+		return
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	q.connecting, q.cancelConnecting = ctx, cancel
 	if !local.isBefore(remote) {
 		q.awaitsStream = true
 		c.matchRequests(q)
 		return
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
-	if !c.spawnTask(func() { q.dialPeer(ctx, local, remote) }) {
-		cancel()
-		return
-	}
-	q.cancelDial = cancel
+	c.spawnTask(func() { q.dialPeer(ctx, local, remote) })
 }
 
 // stopConnecting ends the attempt to connect q. The lock of the shard is held.
 func (q *queuePair) stopConnecting() {
 	q.awaitsStream = false
-	if q.cancelDial != nil {
-		q.cancelDial()
-		q.cancelDial = nil
+	if q.cancelConnecting != nil {
+		q.cancelConnecting()
+		q.connecting, q.cancelConnecting = nil, nil
 	}
 }
 
@@ -282,19 +294,24 @@ const maxStreamReadsAtOnce = 128
 // dialStream connects q to a TCP port.
 func (q *queuePair) dialStream(ctx context.Context, to netip.AddrPort, private []byte) error {
 	ird, ord := q.readLimits()
-	conn, params, _, err := q.dev.connector.dialAndRequest(ctx, to, ird, ord, private)
+	conn, params, _, err := q.dev.connector.dialAndRequest(ctx, net.Dialer{Timeout: dialTimeout}, to, ird, ord, private)
 	if err != nil {
 		return err
 	}
 	defer conn.Close() // without effect if it was adopted
-	return q.adoptStream(conn, params, nil)
+	return q.adoptStream(ctx, conn, params, nil)
 }
 
-// dialAndRequest dials a TCP port and sets up a connection on it. It returns the private data of the
+// dialAndRequest dials a TCP port and sets up a connection on it. The dialer has a port to dial from,
+// and a timeout, or zeros. It returns the private data of the
 // reply, also of one that rejects the request.
-func (c *streamConnector) dialAndRequest(ctx context.Context, to netip.AddrPort, ird, ord uint8, private []byte) (_ *net.TCPConn, p iwarp.Params, replied []byte, err error) {
+func (c *streamConnector) dialAndRequest(ctx context.Context, dialer net.Dialer, to netip.AddrPort, ird, ord uint8, private []byte) (_ *net.TCPConn, p iwarp.Params, replied []byte, err error) {
 	d := c.dev
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: d.addr.Addr().AsSlice(), Zone: d.addr.Addr().Zone()}}
+	from := &net.TCPAddr{IP: d.addr.Addr().AsSlice(), Zone: d.addr.Addr().Zone()}
+	if a, ok := dialer.LocalAddr.(*net.TCPAddr); ok {
+		from.Port = a.Port
+	}
+	dialer.LocalAddr = from
 	if to.Addr().Is6() && to.Addr().IsLinkLocalUnicast() {
 		to = netip.AddrPortFrom(to.Addr().WithZone(d.caps.Interface), to.Port())
 	}
@@ -334,21 +351,22 @@ func contextError(ctx context.Context, err error) error {
 }
 
 // acceptStream answers a request and attaches its connection to q.
-func (q *queuePair) acceptStream(conn *net.TCPConn, request *iwarp.Handshake, private []byte) error {
+func (q *queuePair) acceptStream(ctx context.Context, conn *net.TCPConn, request *iwarp.Handshake, private []byte) error {
 	ird, ord := q.readLimits()
 	reply, params, err := iwarp.AnswerRequest(request, ird, ord, !q.dev.options.NoCRC, private)
 	if errWrite := writeHandshake(conn, reply); errWrite != nil || err != nil {
 		return errors.Join(err, errWrite)
 	}
-	return q.adoptStream(conn, params, nil)
+	return q.adoptStream(ctx, conn, params, nil)
 }
 
-// adoptStream attaches a connection to q after its set-up, and makes ended be called when it has ended.
-func (q *queuePair) adoptStream(conn *net.TCPConn, p iwarp.Params, ended func()) error {
+// adoptStream attaches a connection to q after its set-up, unless ctx has ended, and makes ended be
+// called when it has ended.
+func (q *queuePair) adoptStream(ctx context.Context, conn *net.TCPConn, p iwarp.Params, ended func()) error {
 	s := q.shard
 	s.mu.Lock()
 	defer s.unlock()
-	if err := q.checkUsable("connect"); err != nil {
+	if err := cmp.Or(q.checkUsable("connect"), ctx.Err()); err != nil {
 		return err
 	}
 	stream, err := s.streams.tcp.Adopt(conn, q.num)

@@ -52,6 +52,9 @@ func (l *streamListener) Close() (err error) {
 
 // AddManager implements adapter.Streams.
 func (c *streamConnector) AddManager() error {
+	if err := c.dev.checkUsable("open connection manager"); err != nil {
+		return err
+	}
 	if !c.managed.CompareAndSwap(false, true) {
 		return &verbs.OpError{Op: "open connection manager", Object: c.dev.name, Err: verbs.ErrBusy, Detail: "the device has one already"}
 	}
@@ -60,6 +63,9 @@ func (c *streamConnector) AddManager() error {
 
 // RemoveManager implements adapter.Streams.
 func (c *streamConnector) RemoveManager() { c.managed.Store(false) }
+
+// Closed implements adapter.Streams.
+func (c *streamConnector) Closed() bool { return c.dev.unusable.Load() }
 
 // Listen implements adapter.Streams.
 func (c *streamConnector) Listen(port uint16, serve func(adapter.StreamRequest), ended func()) (adapter.StreamListener, error) {
@@ -145,6 +151,10 @@ func (r *streamRequest) Reads() adapter.Reads {
 
 // Accept implements adapter.StreamRequest.
 func (r *streamRequest) Accept(reads adapter.Reads, private []byte) (adapter.StreamConn, error) {
+	if link.HasInput(r.conn) { // its end: nothing may be sent before the reply
+		r.conn.Close()
+		return nil, adapter.ErrStreamEnded
+	}
 	reply, params, err := iwarp.AnswerRequest(&r.request, reads.Served, reads.Issued, !r.connector.dev.options.NoCRC, private)
 	c := &streamConn{connector: r.connector, conn: r.conn, params: params, reply: &reply}
 	if err != nil {
@@ -163,8 +173,8 @@ func (r *streamRequest) Reject(private []byte) error {
 }
 
 // Dial implements adapter.Streams.
-func (c *streamConnector) Dial(ctx context.Context, to netip.AddrPort, reads adapter.Reads, private []byte) (adapter.StreamConn, error) {
-	conn, params, reply, err := c.dialAndRequest(ctx, to, reads.Served, reads.Issued, private)
+func (c *streamConnector) Dial(ctx context.Context, from uint16, to netip.AddrPort, reads adapter.Reads, private []byte) (adapter.StreamConn, error) {
+	conn, params, reply, err := c.dialAndRequest(ctx, net.Dialer{LocalAddr: &net.TCPAddr{Port: int(from)}}, to, reads.Served, reads.Issued, private)
 	switch {
 	case errors.Is(err, iwarp.ErrRejected):
 		return nil, &adapter.StreamRejection{Private: reply}
@@ -222,7 +232,7 @@ func (c *streamConn) Attach(qp verbs.QP, ended func()) error {
 			return err
 		}
 	}
-	return q.adoptStream(c.conn, c.params, ended)
+	return q.adoptStream(context.Background(), c.conn, c.params, ended)
 }
 
 // Close implements adapter.StreamConn.

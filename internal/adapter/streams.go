@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -28,14 +29,17 @@ type Streams interface {
 	AddManager() error
 	RemoveManager()
 
+	// Closed reports whether the device is closed.
+	Closed() bool
+
 	// Listen listens on a TCP port of the device's address, 0 for a free one, and calls serve with
 	// each request, in a goroutine of its own, until the listener or the device is closed. Then it
 	// calls ended.
 	Listen(port uint16, serve func(StreamRequest), ended func()) (StreamListener, error)
 
-	// Dial sets up a connection to a TCP port. The error of a peer that rejects it is a
+	// Dial sets up a connection from a TCP port, 0 for a free one, to another one. The error of a peer that rejects it is a
 	// *StreamRejection.
-	Dial(ctx context.Context, to netip.AddrPort, reads Reads, private []byte) (StreamConn, error)
+	Dial(ctx context.Context, from uint16, to netip.AddrPort, reads Reads, private []byte) (StreamConn, error)
 }
 
 // Reads are the numbers of READs and atomics that an end serves and issues at a time.
@@ -49,12 +53,15 @@ type StreamListener interface {
 
 // A StreamRequest is a peer's request for a connection. It must be accepted or rejected.
 type StreamRequest interface {
-	Private() []byte        // private data of the peer's application
-	Remote() netip.AddrPort // of the peer's end of the connection
-	Reads() Reads           // of the peer; 0 and 0 if it has not sent them
-	Accept(reads Reads, private []byte) (StreamConn, error)
+	Private() []byte                                        // private data of the peer's application
+	Remote() netip.AddrPort                                 // of the peer's end of the connection
+	Reads() Reads                                           // of the peer; 0 and 0 if it has not sent them
+	Accept(reads Reads, private []byte) (StreamConn, error) // ErrStreamEnded if the peer has given up
 	Reject(private []byte) error
 }
+
+// ErrStreamEnded is the error of Accept if the peer has closed the connection.
+var ErrStreamEnded = errors.New("connection request: the peer closed the TCP connection")
 
 // A StreamConn is a connection after its set-up, which no queue pair has yet.
 type StreamConn interface {

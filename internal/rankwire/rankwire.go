@@ -215,7 +215,7 @@ func (w *Wire) RequestDial(ctx context.Context, rank int) error {
 
 // requestByStream is RequestDial with iWARP.
 func (w *Wire) requestByStream(ctx context.Context, at netip.AddrPort) error {
-	conn, err := w.streams.Dial(ctx, at, adapter.Reads{}, w.appendTicket(nil, requestChannel))
+	conn, err := w.streams.Dial(ctx, 0, at, adapter.Reads{}, w.appendTicket(nil, requestChannel))
 	if rejection := (*adapter.StreamRejection)(nil); errors.As(err, &rejection) {
 		return nil // the rejection is the acknowledgement
 	}
