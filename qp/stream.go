@@ -27,12 +27,13 @@ type stream struct{ *Core }
 // A streamState is the state of a queue pair whose transport is a stream.
 type streamState struct {
 	params     iwarp.Params
-	maxPayload int    // of a segment in bytes, a multiple of 8
-	attached   bool   // there is a connection
-	ending     bool   // the connection ends: nothing but the output is sent, nothing is received
-	owesRTR    bool   // the ready-to-receive indication must be sent first
-	maySend    bool   // this end is the initiator, or an FPDU has arrived
-	seed       uint32 // of the keys of READ sinks
+	maxPayload int              // of a segment in bytes, a multiple of 8
+	attached   bool             // there is a connection
+	ending     bool             // the connection ends: nothing but the output is sent, nothing is received
+	owesRTR    bool             // the ready-to-receive indication must be sent first
+	maySend    bool             // this end is the initiator, or an FPDU has arrived
+	sendAt     reliability.Time // a responder may send then, if it need not wait for an indication; 0: not
+	seed       uint32           // of the keys of READ sinks
 
 	// A SEND between two ends with the extensions waits for a receive. Nothing is read meanwhile.
 	stalled bool
@@ -69,8 +70,17 @@ func (c *Core) AttachStream(now reliability.Time, cfg StreamConfig) error {
 		params: cfg.Params, attached: true, maySend: cfg.Params.Initiator, owesRTR: cfg.Params.Initiator && cfg.Params.RTR,
 		seed: cfg.Seed, outputs: cfg.Pool, maxPayload: (cfg.MaxSegment - iwarp.UntaggedLen) &^ 7, responses: s.responses[:0],
 	}
+	if !s.maySend && !cfg.Params.RTR {
+		s.sendAt = now + firstSendDelay
+	}
 	return nil
 }
+
+// firstSendDelay is the time in nanoseconds after which a responder sends although its initiator has sent
+// nothing and has not agreed to an indication. RFC 5044 (section 7.1.2) has it wait forever, so that a
+// program whose server sends first hangs. Linux's siw sends at once; a peer that reads the reply needs a
+// moment, because siw rejects bytes that arrive together with it.
+const firstSendDelay = 100 * reliability.Millisecond
 
 // IsStream reports whether the transport is TCP.
 func (c *Core) IsStream() bool { return c.stream != nil }
@@ -101,6 +111,8 @@ func (c *Core) StreamEnded(now reliability.Time, cause error) {
 		Cause: "the peer disconnected, its queue pair has failed or was closed, or its process has ended"}
 	if cause != nil {
 		f.Event = "the TCP connection failed: " + cause.Error()
+	} else if !s.in.isPartial() {
+		c.CompleteWritten(now) // the peer has taken them without an objection
 	} else if s.in.isPartial() {
 		f.Event += " in the middle of an FPDU"
 	}
@@ -164,6 +176,8 @@ func (t stream) deadline() reliability.Time {
 	switch {
 	case s.stalled && t.shared != nil:
 		return s.retryAt
+	case s.attached && !s.maySend && t.state == sRTS:
+		return s.sendAt
 	case t.state != sRTS || s.attached:
 		return 0
 	}
@@ -178,6 +192,10 @@ func (t stream) advance(now reliability.Time) {
 	}
 	if t.stream.stalled {
 		t.ResumeStream(now)
+		return
+	}
+	if t.stream.attached {
+		t.stream.maySend = true
 		return
 	}
 	if t.sq.head == t.sq.tail {
