@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/internal/wiretest"
 )
 
 // ctx expires long after every test should be finished.
@@ -20,6 +22,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "10"); err != nil {
 		panic(err)
 	}
+	wiretest.SkipExceptions("acp")
 	var cancel context.CancelFunc
 	ctx, cancel = context.WithTimeout(context.Background(), 5*time.Minute)
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {

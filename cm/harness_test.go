@@ -12,6 +12,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/childtest"
+	"github.com/softrnic/softrnic/internal/wiretest"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -19,6 +20,7 @@ import (
 // TestMain runs the tests, or the child process of a test, and checks that no goroutine remains.
 func TestMain(m *testing.M) {
 	childtest.Serve(new(childState).execute)
+	wiretest.SkipExceptions("cm")
 	goleak.VerifyTestMain(m)
 }
 

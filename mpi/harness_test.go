@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/counters"
+	"github.com/softrnic/softrnic/internal/wiretest"
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/rnic"
@@ -99,5 +100,6 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "40"); err != nil {
 		panic(err)
 	}
+	wiretest.SkipExceptions("mpi")
 	os.Exit(m.Run())
 }

@@ -4,15 +4,23 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/wiretest"
 	"github.com/softrnic/softrnic/rdm"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
+
+// TestMain runs the tests that apply to the protocol of devices.
+func TestMain(m *testing.M) {
+	wiretest.SkipExceptions("rdm")
+	os.Exit(m.Run())
+}
 
 // guard is the time after which a test is considered to hang.
 const guard = 4 * time.Minute

@@ -14,6 +14,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/childtest"
 	"github.com/softrnic/softrnic/internal/verbstest"
+	"github.com/softrnic/softrnic/internal/wiretest"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -21,6 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	os.Setenv(EnvLog, "off") // many tests cause failures
 	childtest.Serve(new(end).execute)
+	wiretest.SkipExceptions("rnic")
 	goleak.VerifyTestMain(m)
 }
 

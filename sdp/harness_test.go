@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/softrnic/softrnic/internal/wiretest"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
 	"github.com/softrnic/softrnic/verbs"
@@ -119,5 +120,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(peerEnv) != "" {
 		peerProcess()
 	}
+	wiretest.SkipExceptions("sdp")
 	goleak.VerifyTestMain(m)
 }

@@ -55,6 +55,7 @@ var allowedImports = map[string][]string{
 	"internal/cluster":       {"internal/vtime", "internal/deadline", "internal/link", "internal/rnichook", "rnic", "verbs", "wire"},
 	"internal/faulttest":     {},
 	"internal/childtest":     {},
+	"internal/wiretest":      {},
 	"internal/ownaddr":       {},
 	"internal/racesync":      {},
 	"internal/pages":         {"internal/place"},
