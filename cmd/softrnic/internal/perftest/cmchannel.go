@@ -211,6 +211,12 @@ func (c *cmChannel) Close() error {
 		c.unwatch()
 	}
 	if c.conn != nil {
+		if c.request != nil && c.endpoint.Device.QueryDevice().MaxAH == 0 { // iWARP: the end of the stream would overtake siw's completions
+			select {
+			case <-c.conn.Done():
+			case <-time.After(disconnectTimeout):
+			}
+		}
 		disconnect(c.conn)
 	} else if c.request != nil {
 		_ = c.request.Reject(cm.ConsumerReject, nil) // if it was not answered
