@@ -59,7 +59,8 @@ type streamConnector struct {
 	stop  context.CancelFunc
 	group sync.WaitGroup
 
-	managed atomic.Bool // there is a connection manager
+	managed        atomic.Bool  // there is a connection manager
+	requestTimeout atomic.Int64 // nanoseconds, see requestTimeout
 
 	mu      sync.Mutex
 	waiting map[uint32][]*waitingRequest // requests by the number of the queue pair they are for
@@ -82,6 +83,7 @@ type acceptedQP struct {
 func newStreamConnector(d *Device) *streamConnector {
 	c := &streamConnector{dev: d, waiting: make(map[uint32][]*waitingRequest)}
 	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.requestTimeout.Store(int64(requestTimeout))
 	return c
 }
 
@@ -139,7 +141,7 @@ func writeHandshake(conn net.Conn, h iwarp.Handshake) error {
 func (c *streamConnector) serveRequest(conn *net.TCPConn) {
 	defer conn.Close() // without effect if it was adopted
 	c.whileOpen(conn, func() {
-		conn.SetDeadline(time.Now().Add(requestTimeout))
+		conn.SetDeadline(time.Now().Add(time.Duration(c.requestTimeout.Load())))
 		q, err := readHandshake(conn, false)
 		if err != nil {
 			return

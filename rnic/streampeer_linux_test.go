@@ -6,11 +6,13 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/iwarp"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -149,6 +151,7 @@ func TestMalformedFPDUs(t *testing.T) {
 		h, payload := p.receive()
 		require.Equal(t, iwarp.OpTerminate, h.Opcode)
 		require.Equal(t, "20020000", hex.EncodeToString(payload))
+		require.Equal(t, verbs.StateErr, e.qp.State())
 	})
 	t.Run("no receive", func(t *testing.T) {
 		e := newEnd(t, Options{Wire: IWARP})
@@ -157,6 +160,7 @@ func TestMalformedFPDUs(t *testing.T) {
 		h, payload := p.receive()
 		require.Equal(t, iwarp.OpTerminate, h.Opcode)
 		require.Equal(t, "1202c000", hex.EncodeToString(payload[:4]))
+		require.Equal(t, verbs.StateErr, e.qp.State())
 	})
 }
 
@@ -282,4 +286,29 @@ func TestStrangersAtTheDevicePort(t *testing.T) {
 	reply, err := readHandshake(dial(q.AppendTo(nil)), true)
 	require.NoError(t, err)
 	require.True(t, reply.Reject)
+}
+
+// TestStallingStrangersAreDropped checks that peers which do not complete their request lose the
+// connection, at the port of the device and at a listener of a connection manager.
+func TestStallingStrangersAreDropped(t *testing.T) {
+	e := newEnd(t, Options{Wire: IWARP})
+	e.dev.connector.requestTimeout.Store(int64(time.Millisecond))
+	l, err := e.dev.connector.Listen(0, func(adapter.StreamRequest) { t.Error("an incomplete request was served") }, func() {})
+	require.NoError(t, err)
+	defer l.Close()
+	q := standardRequest()
+	whole := q.AppendTo(nil)
+	for _, at := range []netip.AddrPort{e.dev.Addr(), l.Addr()} {
+		for _, n := range []int{0, 5, len(whole) - 1} {
+			conn, err := net.Dial("tcp", at.String())
+			require.NoError(t, err)
+			t.Cleanup(func() { conn.Close() })
+			_, err = conn.Write(whole[:n])
+			require.NoError(t, err)
+			conn.SetReadDeadline(time.Now().Add(patience))
+			_, err = conn.Read(make([]byte, 1))
+			require.Error(t, err)
+			require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+		}
+	}
 }

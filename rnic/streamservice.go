@@ -112,7 +112,7 @@ func (c *streamConnector) acceptConns(accept func() (*net.TCPConn, error), serve
 // readRequest reads the request of a peer and passes it to serve.
 func (c *streamConnector) readRequest(conn *net.TCPConn, serve func(adapter.StreamRequest)) {
 	c.whileOpen(conn, func() {
-		conn.SetDeadline(time.Now().Add(requestTimeout))
+		conn.SetDeadline(time.Now().Add(time.Duration(c.requestTimeout.Load())))
 		h, err := readHandshake(conn, false)
 		if err != nil {
 			conn.Close()
