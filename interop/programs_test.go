@@ -4,6 +4,7 @@ package interop
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -45,6 +46,7 @@ type run struct {
 	iters     int
 	impair    string // for softrnic's --impair
 	preload   string // a library with which the original runs here as well, in place of the softrnic command
+	device    string // of the guest, default lab.Device
 }
 
 func (r run) String() string {
@@ -168,7 +170,10 @@ func (r run) runOnce(t testing.TB, g *lab.Guest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)
 	defer cancel()
 	original, _, _ := strings.Cut(r.program.name, " ")
-	guest := []string{original, "-d", lab.Device, r.program.gid, fmt.Sprint(g.GIDIndex(r.f.guest))}
+	guest := []string{original, "-d", cmp.Or(r.device, lab.Device)}
+	if r.device == "" {
+		guest = append(guest, r.program.gid, fmt.Sprint(g.GIDIndex(r.f.guest)))
+	}
 	guest = append(guest, r.program.args(r)...)
 	host := append([]string{lab.Binary(t, "softrnic")}, r.program.soft...)
 	host = append(append(host, r.program.args(r)...), "--addr", netip.AddrPortFrom(r.f.host, 4791).String())

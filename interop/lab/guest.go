@@ -217,10 +217,16 @@ func buildInitrd(s *setup) (*os.File, error) {
 		if _, err := io.Copy(f, root); err != nil {
 			return err
 		}
-		return archiveFiles(f, map[string][]byte{
+		files := map[string][]byte{
 			"lab/agent": agent, "lab/init": initScript, "lab/faults": faultsScript,
 			"lab/modules": []byte(strings.Join(guestModules, "\n") + "\n"),
-		})
+		}
+		if s.Siw != "" {
+			if files["lab/siw.ko"], err = os.ReadFile(s.Siw); err != nil {
+				return err
+			}
+		}
+		return archiveFiles(f, files)
 	}
 	if err := write(); err != nil {
 		f.Close()

@@ -25,9 +25,9 @@ var (
 		"busybox-static", "dash", "ethtool", "ibverbs-providers", "ibverbs-utils", "iproute2", "kmod",
 		"perftest", "python3-pyverbs", "rdmacm-utils",
 	}
-	// rdma_rxe requests crc32 by name at run time, so no module depends on it.
+	// rdma_rxe requests crc32 by name at run time, and siw crc32c, so no module depends on them.
 	guestModules = []string{
-		"virtio_pci", "virtio_net", "crc32_generic", "crc32_pclmul", "rdma_rxe", "rdma_ucm", "ib_uverbs", "ib_umad",
+		"virtio_pci", "virtio_net", "crc32_generic", "crc32_pclmul", "crc32c_generic", "libcrc32c", "rdma_rxe", "rdma_ucm", "ib_uverbs", "ib_umad",
 		"sch_netem", "sch_prio", "sch_ingress", "cls_u32", "act_mirred", "ifb",
 	}
 	// Dependencies for installation, boot and documentation, which the guest does not need at run

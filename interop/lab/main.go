@@ -25,6 +25,8 @@ const envInside = "SOFTRNIC_LAB_INSIDE"
 type setup struct {
 	Image *image
 	Bin   string // folder of the programs built for the run
+	Siw   string // file name of the kernel module siw, or "" because of NoSiw
+	NoSiw string
 }
 
 // insideSetup is the setup of this process, or nil outside of the namespaces.
@@ -104,16 +106,19 @@ func runInNamespaces() (code int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(bin)
-	img, err := buildImage(ctx, func(format string, args ...any) {
-		fmt.Fprintf(os.Stderr, "interop: "+format+"\n", args...)
-	})
+	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "interop: "+format+"\n", args...) }
+	img, err := buildImage(ctx, log)
 	if err != nil {
 		return 0, err
+	}
+	s := setup{Image: img, Bin: bin}
+	if s.Siw, err = buildSiw(ctx, img.Release, log); err != nil {
+		s.NoSiw = err.Error()
 	}
 	if err := buildProgram(ctx, bin, "interop/lab/agent"); err != nil {
 		return 0, err
 	}
-	text, err := json.Marshal(setup{Image: img, Bin: bin})
+	text, err := json.Marshal(s)
 	if err != nil {
 		return 0, err
 	}
