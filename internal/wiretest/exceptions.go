@@ -27,16 +27,20 @@ var exceptions = []exception{
 	{"rnic", types, "TestNoAllocation/(datagram|UC).* TestForgedPackets TestCloseInAnyOrder TestNothingLeaks " +
 		"TestEverythingAtOnce TestJoinWhileDestroyed " +
 		"TestMemoryFaults/.*/.*(UC|UD|datagram).* TestWriteProtectedMemory/.*(UC|UD|datagram).* TestFaultAmidRequests/(UC|UD).* " +
-		"TestUnusedFieldsOfRequests TestUnusedRequestFieldsOfDatagramRDMA TestUnusedAttributes/(UC|UD) TestUnusedOptionsOfConnect " +
-		"TestUnusedSizes " +
+		"TestContract/UnusedFieldsOfRequests TestContract/UnusedRequestFieldsOfDatagramRDMA " +
+		"TestContract/UnusedAttributes/(UC|UD) TestContract/UnusedOptionsOfConnect " +
+		"TestContract/UnusedSizes " +
 		"TestInspect TestInspectMonotonic TestForeignObjects TestAfterDestroy TestAfterClose TestMulticast TestMulticastOverrun " +
 		"TestTwoProcesses/.*/(UC|UD) " +
-		"TestResizeCQ TestCQEventsUD TestCQEventsUC TestCQEventsOneShot TestQueryDevice TestCreateQP TestCreateQPIllegalCaps " +
-		"TestQueryQP " +
-		"TestModifyUDQP TestUDQPPrivilegedQKey TestGSI TestPostReceiveStateBadFlow TestPostSendStateBadFlow TestFullRQBadFlow " +
-		"TestRQWithLargerSGLBadFlow " +
-		"TestUCSend TestUDSend TestUDZeroSize TestUCSendImm TestUDSendImm TestUCWrite TestOpcodesOfTypes TestInline TestSignaling " +
-		"TestUDDrops " +
+		"TestContract/ResizeCQ TestContract/CQEventsUD TestContract/CQEventsUC TestContract/CQEventsOneShot " +
+		"TestContract/QueryDevice TestContract/CreateQP TestContract/CreateQPIllegalCaps " +
+		"TestContract/QueryQP " +
+		"TestContract/ModifyUDQP TestContract/UDQPPrivilegedQKey TestContract/GSI TestContract/PostReceiveStateBadFlow " +
+		"TestContract/PostSendStateBadFlow TestContract/FullRQBadFlow " +
+		"TestContract/RQWithLargerSGLBadFlow " +
+		"TestContract/UCSend TestContract/UDSend TestContract/UDZeroSize TestContract/UCSendImm TestContract/UDSendImm " +
+		"TestContract/UCWrite TestContract/OpcodesOfTypes TestContract/Inline TestContract/Signaling " +
+		"TestContract/UDDrops " +
 		"TestManagementDoesNotLead TestSRQReceiveOutlivesItsQueuePair TestUnusable TestNilHandles " +
 		"TestCompletionFromAnotherGoroutineWakes " +
 		"TestPeerHandles Example_datagramRDMA"},
@@ -45,22 +49,27 @@ var exceptions = []exception{
 		"TestTimersOfManyQPs TestImpairedLinkLosesNothing TestSharedMemoryFaults"},
 	{"rnic", link, "TestICMInDevice TestOpenMisuse/(portable|shards|shards_in_use|nobody_serves) " +
 		"TestOpenEnvironment/SOFTRNIC_(LINK|IMPAIR).* TestSharedAddress.* TestSharedMemory " +
-		"TestConnectionsShareRing TestQueueGetsQueuePairsWhileWaitedFor TestQueryPort"},
+		"TestConnectionsShareRing TestQueueGetsQueuePairsWhileWaitedFor TestContract/QueryPort"},
 	{"rnic", packets, "TestAcknowledgeFirst TestAckIntervalWithinMessage TestCork TestCorkBurst TestForgottenBurst " +
 		"TestFaultOfLentPayload TestAddressVectorOnTheWire " +
-		"TestPacketsDoNotWaitForPolls TestZeroCopyPayloadsAreSent TestQueryConnectedQP TestLogEnvironment/(debug|info|warn|error) " +
+		"TestPacketsDoNotWaitForPolls TestZeroCopyPayloadsAreSent TestContract/QueryConnectedQP " +
+		"TestLogEnvironment/(debug|info|warn|error) " +
 		"TestInspectFailed"},
 	{"rnic", requests, "TestFlush TestFlushTypeViolate TestAtomicWrite"},
-	{"rnic", placement, "TestEventCQErr TestEventSQDrained TestEventQPReqErr TestMemoryFaults/.*/peer.* " +
+	{"rnic", placement, "TestContract/EventCQErr TestContract/EventSQDrained TestContract/EventQPReqErr TestMemoryFaults/.*/peer.* " +
 		"TestWriteProtectedMemory/peer.* TestNeighboursOfARegionAreNotWritten " +
-		"TestMRReregPD TestMRInvalidAccess TestMRInvalidLocal/no_local_write TestInvalidateMWType1 TestMWType2InvalidateLocal " +
-		"TestMWType2InvalidateRemote " +
-		"TestMWInvalidateRemoteBadFlow TestMWType2InvalidateDealloc TestMWOfAnotherQP TestUnsignaled TestFence TestTransfers TestLoopback TestMWType1 " +
+		"TestContract/MRReregPD TestContract/MRInvalidAccess TestContract/MRInvalidLocal/no_local_write " +
+		"TestContract/InvalidateMWType1 TestContract/MWType2InvalidateLocal " +
+		"TestContract/MWType2InvalidateRemote " +
+		"TestContract/MWInvalidateRemoteBadFlow TestContract/MWType2InvalidateDealloc TestContract/MWOfAnotherQP " +
+		"TestContract/Unsignaled TestContract/Fence TestContract/Transfers TestContract/Loopback TestContract/MWType1 " +
 		"TestStuckWaiterIsReported/request_outstanding TestNoAccessAfterEnd/.*/(destroy_the_target's_queue_pair|close_the_target)"},
-	{"rnic", terminated, "TestAtomicInvalidQPAccess TestAtomicInvalidMRAccess TestAtomicNonAlignedAddr TestAtomicInvalidRKey " +
-		"TestMRReregAddr TestMRReregAtomic " +
-		"TestMRReregAccessBadFlow TestMRZeroBasedTraffic TestMWType2 TestMWType1SendWithInv TestMWBindPermissions TestMessageTooLong"},
-	{"rnic", noRNR, "TestSRQEmpty TestNoReceive"},
+	{"rnic", terminated, "TestContract/AtomicInvalidQPAccess TestContract/AtomicInvalidMRAccess " +
+		"TestContract/AtomicNonAlignedAddr TestContract/AtomicInvalidRKey " +
+		"TestContract/MRReregAddr TestContract/MRReregAtomic " +
+		"TestContract/MRReregAccessBadFlow TestContract/MRZeroBasedTraffic TestContract/MWType2 " +
+		"TestContract/MWType1SendWithInv TestContract/MWBindPermissions TestContract/MessageTooLong"},
+	{"rnic", noRNR, "TestContract/SRQEmpty TestContract/NoReceive"},
 	{"rnic", ended, "TestPeerIsKilled"},
 	{"rnic", itself, "ExampleCompChannel ExampleDevice_InspectQP"},
 	{"rnic", noPoller, "TestWaitEndsWithItsContext/(no_service|bare)"},
