@@ -68,7 +68,7 @@ type cmDestroyID struct {
 }
 
 // cmDestroyIDResponse is struct rdma_ucm_destroy_id_resp.
-type cmDestroyIDResponse struct{ events uint32 }
+type cmDestroyIDResponse struct{ _ uint32 }
 
 // cmAddr is struct __kernel_sockaddr_storage.
 type cmAddr [128]byte
@@ -100,16 +100,15 @@ type cmQuery struct {
 // cmQueryAddrResponse is struct rdma_ucm_query_addr_resp up to its device index, which older kernels
 // do not have.
 type cmQueryAddrResponse struct {
-	guid                        [8]byte
-	port, _                     uint8
-	pkey                        uint16
-	sourceSize, destinationSize uint16
-	source, destination         cmAddr
+	_                   [8]byte
+	_, _                uint8
+	_, _, _             uint16
+	source, destination cmAddr
 }
 
 // cmConnParam is struct rdma_ucm_conn_param.
 type cmConnParam struct {
-	number, qkey             uint32
+	number, _                uint32
 	private                  [cmPrivateData]byte
 	privateLength, srq       uint8
 	served, issued           uint8 // responder resources and initiator depth
@@ -149,17 +148,17 @@ type cmInitQPAttr struct {
 
 // cmQPAttr is struct ib_uverbs_qp_attr of rdma/ib_user_verbs.h.
 type cmQPAttr struct {
-	mask, state, current, mtu, migration, qkey uint32
-	recvPSN, sendPSN, peer, access             uint32
-	destination, alternate                     ahAttr
-	capacities                                 [5]uint32
-	pkey, alternatePKey                        uint16
-	notifySQD, draining                        uint8
-	maxReads, maxPeerReads                     uint8
-	rnrTimer, port, timeout                    uint8
-	retries, rnrRetries                        uint8
-	alternatePort, alternateTimeout            uint8
-	_                                          [5]uint8
+	mask, _, _, mtu, _, qkey       uint32
+	recvPSN, sendPSN, peer, access uint32
+	destination, _                 ahAttr
+	_                              [5]uint32
+	pkey, _                        uint16
+	_, _                           uint8
+	maxReads, maxPeerReads         uint8
+	rnrTimer, port, timeout        uint8
+	retries, rnrRetries            uint8
+	_, _                           uint8
+	_                              [5]uint8
 }
 
 // cmGetEvent is struct rdma_ucm_get_event.
@@ -180,6 +179,12 @@ type cmSetOption struct {
 	value                     uint64
 	id, level, option, length uint32
 }
+
+// cmQueryAddr is RDMA_USER_CM_QUERY_ADDR, and cmOptionLevelID RDMA_OPTION_ID.
+const (
+	cmQueryAddr     = 0
+	cmOptionLevelID = 0
+)
 
 // cmOptionAckTimeout is RDMA_OPTION_ID_ACK_TIMEOUT of the level RDMA_OPTION_ID, 0.
 const cmOptionAckTimeout = 3

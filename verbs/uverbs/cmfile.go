@@ -252,7 +252,7 @@ func (ep *cmEndpoint) bind(addr netip.AddrPort) error {
 
 // addresses returns the local and the remote address.
 func (ep *cmEndpoint) addresses() (local, remote netip.AddrPort, err error) {
-	body := cmQuery{id: ep.id}
+	body := cmQuery{id: ep.id, option: cmQueryAddr}
 	var r cmQueryAddrResponse
 	err = executeCM(ep.f, cmCmdQuery, &body, &body.response, &r)
 	return r.source.decode(), r.destination.decode(), err

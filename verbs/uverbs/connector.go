@@ -226,7 +226,7 @@ func (c *cmConn) setAckTimeout(d time.Duration) error {
 	for *code < 31 && verbs.AckTimeout(*code) < d {
 		*code++
 	}
-	body := cmSetOption{value: uint64(uintptr(unsafe.Pointer(code))), id: c.ep.id, option: cmOptionAckTimeout, length: 1}
+	body := cmSetOption{value: uint64(uintptr(unsafe.Pointer(code))), id: c.ep.id, level: cmOptionLevelID, option: cmOptionAckTimeout, length: 1}
 	return executeCM(c.c.file, cmCmdSetOption, &body, nil, &none{})
 }
 
