@@ -55,5 +55,6 @@ func Record(root, dir string, registry *bench.Registry) (names []string, err err
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return names, os.WriteFile(filepath.Join(root, filepath.FromSlash(PagePath)), Page(registry, runs), 0o644)
+	err = os.WriteFile(filepath.Join(root, filepath.FromSlash(PagePath)), Page(registry, runs), 0o644)
+	return names, errors.Join(err, writeAudit(filepath.Join(root, filepath.FromSlash(AuditPath)), runs))
 }
