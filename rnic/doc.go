@@ -34,7 +34,7 @@
 //	SOFTRNIC_ICM     cache of contexts of hardware adapters: "32,1us", see ICM
 //	SOFTRNIC_CONGESTION  congestion control of connections, see Options.Congestion: "auto"
 //	SOFTRNIC_WIRE    the protocol, see Options.Wire: "iwarp"
-//	SOFTRNIC_LINK    accelerations to disable: a list of nogso, nogro, nommsg, portable; shm adds shared memory
+//	SOFTRNIC_LINK    accelerations to disable: a list of nogso, nogro, nommsg, portable, noshm
 //	SOFTRNIC_DEBUG   an endpoint for `softrnic stat` and others, see Device.ServeDebug: "auto"
 //	SOFTRNIC_LOG     the log level on stderr: off, error, warn, info, debug
 //
