@@ -23,8 +23,9 @@ func (c *Core) handleRequest(now reliability.Time, p *wire.Packet) wire.Drop {
 		if isCopy(p) && c.sel.hasServed(p.BTH.PSN) {
 			return wire.DropDuplicate
 		}
+		c.sel.due = true
 		if p.Info.Operation != wire.OpReadRequest { // part of a response may be missing
-			c.sel.onRepeated()
+			c.sel.repeated++
 		}
 	}
 	switch c.recv.Classify(p.BTH.PSN) {

@@ -282,6 +282,16 @@ func (c *Core) loseAll(now reliability.Time) {
 	}
 }
 
+// partEnd returns the PSN after the last one of the response to the request packet of w to which the
+// response packet p belongs. The peer has executed that request.
+func (c *Core) partEnd(w *sendWQE, p wire.PSN) wire.PSN {
+	p = p.Add(1)
+	for p.LessEq(w.last) && !c.isRequestPacket(w, p) {
+		p = p.Add(1)
+	}
+	return p
+}
+
 // handleSelectiveResponse stores the response of a READ or atomic, in any order.
 func (c *Core) handleSelectiveResponse(now reliability.Time, p *wire.Packet) wire.Drop {
 	s, psn := c.sel, p.BTH.PSN
@@ -303,7 +313,7 @@ func (c *Core) handleSelectiveResponse(now reliability.Time, p *wire.Packet) wir
 	case s.responses.HasArrived(psn):
 		return wire.DropDuplicate
 	}
-	c.advanceExecuted(now, psn.Add(1))
+	c.advanceExecuted(now, c.partEnd(w, psn))
 	payload := p.Payload
 	var original [8]byte
 	if isAtomic {

@@ -48,12 +48,6 @@ func (s *selective) freeKept() {
 	}
 }
 
-// onRepeated records the arrival of a request that arrived before.
-func (s *selective) onRepeated() {
-	s.repeated++
-	s.due = true
-}
-
 // handleInOrder executes the expected request, and then the kept ones that follow it.
 func (c *Core) handleInOrder(now reliability.Time, p *wire.Packet) wire.Drop {
 	s := c.sel

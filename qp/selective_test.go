@@ -244,7 +244,7 @@ func TestCopiesOfReadRequests(t *testing.T) {
 	require.True(t, isCopy(again[1]))
 	before := p.b.sel.repeated
 	p.deliver(p.b, again...)
-	require.Len(t, p.drain(p.b), 1)
+	require.Len(t, p.takeNoAck(p.b), 1)
 	require.Equal(t, before, p.b.sel.repeated)
 
 	p = connect(t, withAttr(selectively))
@@ -254,7 +254,7 @@ func TestCopiesOfReadRequests(t *testing.T) {
 	other := p.readRequest(3, 3*256, 256, p.b.key)
 	other.BTH.SE, other.Raw[1] = true, other.Raw[1]|0x80
 	p.deliver(p.b, other)
-	require.Len(t, p.drain(p.b), 1, "the first request was lost")
+	require.Len(t, p.takeNoAck(p.b), 1, "the first request was lost")
 }
 
 // TestLossRate checks that the losses of a round trip are compared with the arrivals of the packets
@@ -283,4 +283,18 @@ func TestRoundTripOfWindow(t *testing.T) {
 		p.a.rtt.Sample(c.smoothed)
 		require.Equal(t, c.want, p.a.roundTrip())
 	}
+}
+
+// TestLostEndOfARead checks that the last packet of a response is requested again although it is lost
+// together with all acknowledgements: the packets before it show that the request was executed.
+func TestLostEndOfARead(t *testing.T) {
+	p := connect(t, withAttr(selectively))
+	p.a.post(p.now, p.read(1, 0, 0, 1024))
+	p.deliver(p.b, p.drain(p.a)...)
+	data := p.drain(p.b)
+	require.Len(t, data, 4)
+	p.deliver(p.a, data[:3]...)
+	require.Equal(t, wire.PSN(p.psn[0]).Add(4), p.a.sel.executed)
+	p.a.loseAll(p.now)
+	require.Equal(t, "READ_REQUEST 3 @300+256 A", p.describePackets(p.a, p.drain(p.a))[0])
 }
