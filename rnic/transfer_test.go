@@ -10,11 +10,6 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// lengths are message lengths around every boundary.
-func lengths(mtu int) []int {
-	return []int{0, 1, 3, 4, 8, mtu - 1, mtu, mtu + 1, 2 * mtu, 2*mtu + 5, 17*mtu + 1, 300_001}
-}
-
 func TestImpairedLinkLosesNothing(t *testing.T) {
 	for _, text := range []string{"loss 5% seed 3", "duplicate 20% seed 4", "corrupt 5% seed 5", "delay 1ms 0.5ms reorder 20% seed 6",
 		"drop every 3rd ACK", "drop first WRITE_LAST; corrupt icrc of 2nd WRITE"} {
