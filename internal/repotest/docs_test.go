@@ -67,6 +67,8 @@ var (
 	fileRE = regexp.MustCompile(`^[\w.-]+\.(?:go|md|txt|hex|pcap|json|s)$`)
 	testRE = regexp.MustCompile(`^(?:(?:Test|Fuzz|Benchmark|Example)(?:[A-Z]\w*)?|TestContract/\w+)$`)
 
+	packageTestRE = regexp.MustCompile(`^([\w-]+(?:/[\w-]+)+)\.(Test\w+)$`)
+
 	// A directory in a command or a block of code: ./cmd/bench, ./internal/...
 	commandRE = regexp.MustCompile(`(?:^|\s)\./([\w/-]+)`)
 )
@@ -117,6 +119,11 @@ func TestDocsNamesExist(t *testing.T) {
 			}
 			for _, m := range codeRE.FindAllStringSubmatch(line.text, -1) {
 				switch span := m[1]; {
+				case packageTestRE.MatchString(span):
+					checked["test"]++
+					if name := packageTestRE.FindStringSubmatch(span); !src.hasPath(name[1]) || !src.tests[name[2]] {
+						reportMissing("test", span)
+					}
 				case testRE.MatchString(span):
 					checked["test"]++
 					if !src.tests[span] {
