@@ -5,7 +5,7 @@
 // runs the tests of these packages on devices that speak iWARP, but for the exceptions of one table.
 // TestMain of each package calls [SkipExceptions]. The tests of this package check the table: with
 //
-//	SOFTRNIC_WIRE_EXCEPTIONS=1/20 go test ./internal/wiretest
+//	WIRE_EXCEPTIONS=1/20 go test ./internal/wiretest
 //
 // they run every twentieth exception over iWARP, which must fail, so that none outlives its reason.
 package wiretest
@@ -20,7 +20,7 @@ import (
 // exceptions that is run.
 const (
 	envWire       = "SOFTRNIC_WIRE"
-	envExceptions = "SOFTRNIC_WIRE_EXCEPTIONS"
+	envExceptions = "WIRE_EXCEPTIONS"
 )
 
 // SkipExceptions makes the test binary of a package, named by its path in the module, skip the tests
