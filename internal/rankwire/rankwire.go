@@ -16,8 +16,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
@@ -233,7 +235,7 @@ func (w *Wire) requestByKernel(ctx context.Context, at netip.AddrPort) error {
 		return err
 	}
 	defer conn.Close()
-	err = conn.Connect(ctx, adapter.ConnectorParam{QPN: noQueuePair, Private: w.appendTicket(nil, requestChannel)})
+	err = conn.Connect(ctx, adapter.ConnectorParam{QPN: noQueuePair(), Private: w.appendTicket(nil, requestChannel)})
 	if rejection := (*adapter.ConnectorRejection)(nil); errors.As(err, &rejection) && cm.Reason(rejection.Reason) == cm.ConsumerReject {
 		return nil // the rejection is the acknowledgement
 	}
@@ -243,8 +245,14 @@ func (w *Wire) requestByKernel(ctx context.Context, at netip.AddrPort) error {
 	return err
 }
 
-// noQueuePair is the queue pair number of a request that the peer rejects: that of multicast.
-const noQueuePair = 0xffffff
+// requestCount counts the requests of this process by connections of the kernel.
+var requestCount atomic.Uint32
+
+// noQueuePair returns a number, far above those of queue pairs, for a request that the peer rejects. The
+// kernel refuses a number that it has in another request of the same host as stale.
+func noQueuePair() uint32 {
+	return 0x800000 | uint32(os.Getpid())&0x7fff<<8 | requestCount.Add(1)&0xff
+}
 
 // ServeRequests starts a goroutine that calls dial with each rank that requests it by
 // RequestDial, until ctx ends or the wire is closed.
