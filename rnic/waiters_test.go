@@ -447,6 +447,9 @@ func TestQueueGetsQueuePairsWhileWaitedFor(t *testing.T) {
 func TestWaitUntil(t *testing.T) {
 	for _, shards := range []int{1, 2} {
 		t.Run(fmt.Sprint(shards, " shards"), func(t *testing.T) {
+			if shards > 1 {
+				needShards(t)
+			}
 			eachEngine(t, func(t *testing.T, o Options) {
 				if o.Shards = shards; !o.NoService || shards == 1 {
 					testWaitUntil(t, o)
