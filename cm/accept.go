@@ -35,14 +35,8 @@ func (r *Request) LocalAddr() netip.AddrPort { return r.orClosed().l.addr }
 // ConsumerReject.
 func (r *Request) Reject(reason Reason, private []byte) error {
 	setDefault(&reason, ConsumerReject)
-	if in := r.orClosed(); in.stream != nil {
-		if err := in.rejectStream(private); err != nil {
-			return wrapError("reject", r.RemoteAddr(), err, "")
-		}
-		return nil
-	}
-	if in := r.orClosed(); in.kernel != nil {
-		if err := in.rejectKernel(private); err != nil {
+	if in := r.orClosed(); in.rejecter() != nil {
+		if err := in.rejectDelegated(private); err != nil {
 			return wrapError("reject", r.RemoteAddr(), err, "")
 		}
 		return nil

@@ -8,10 +8,8 @@ import (
 	"net/netip"
 	"syscall"
 
-	"github.com/softrnic/softrnic/cm/internal/protocol"
 	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/hostaddr"
-	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
@@ -24,33 +22,20 @@ import (
 // errNoKernel is the cause of calls that the kernel's connection manager does not have.
 var errNoKernel = fmt.Errorf("%w: the kernel's connection manager has connections of the device's own queue pairs only", verbs.ErrUnsupported)
 
-// newKernelManager creates the manager of a device whose connections the kernel sets up. It needs no
-// goroutine.
+// newKernelManager creates the manager of a device whose connections the kernel sets up.
 func newKernelManager(dev verbs.Device, o Options, c adapter.Connector) (*Manager, error) {
-	port, err := dev.QueryPort(1)
-	if err == nil {
-		var gid verbs.GIDEntry
-		if gid, err = dev.QueryGID(1, 0); err == nil {
-			m := &Manager{
-				dev: dev, options: o, port: port, limits: dev.QueryDevice(), kernel: c, openedAt: vtime.Now(), done: make(chan struct{}),
-				addr: netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort), machine: protocol.New(protocol.Config{Rand: o.Rand}),
-				handlers: make(map[uint32]eventHandler), listeners: make(map[mad.ServiceID]*listener), awaitingRTU: make(map[verbs.QP]uint32),
-				wake: func() {}, removeCounters: func() {},
-			}
-			close(m.done)
-			return m, nil
-		}
+	m, err := newDelegatedManager(dev, o)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
-	return nil, &Error{Op: "open manager", Err: errors.Join(err, c.Close())}
+	m.kernel = c
+	return m, nil
 }
 
 // closeKernel is Close of a manager of the kernel's connections.
 func (m *Manager) closeKernel() error {
+	m.closeListeners()
 	m.mu.Lock()
-	var listeners []*listener
-	for _, l := range m.listeners {
-		listeners = append(listeners, l)
-	}
 	var conns []*Conn
 	for _, h := range m.handlers {
 		if c, ok := h.(*Conn); ok {
@@ -58,9 +43,6 @@ func (m *Manager) closeKernel() error {
 		}
 	}
 	m.mu.Unlock()
-	for _, l := range listeners {
-		_ = l.close()
-	}
 	m.closeHandlers()
 	for _, c := range conns {
 		_ = c.kernel.Disconnect()
@@ -78,27 +60,12 @@ func kernelSpace(s PortSpace) uint16 {
 
 // listenKernel starts a listener in the kernel.
 func (m *Manager) listenKernel(port uint16, o *ListenOptions) (*listener, error) {
-	l := &listener{m: m, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	l := newDelegatedListener(m)
 	if m.isClosed() {
 		return nil, m.listenError(port, ErrClosed)
 	}
 	inner, err := m.kernel.Listen(kernelSpace(o.PortSpace), port, o.Backlog, func(r adapter.ConnectorConn) { l.enqueueKernel(r, o) })
-	if err != nil {
-		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("%w: %w", ErrInUse, err)
-		}
-		return nil, m.listenError(port, err)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		inner.Close()
-		return nil, m.listenError(port, ErrClosed)
-	}
-	l.stream, l.addr = inner, inner.Addr()
-	l.service = mad.ServiceIDOf(o.PortSpace, l.addr.Port())
-	m.listeners[l.service] = l
-	return l, nil
+	return l.startDelegated(inner, err, port, o.PortSpace)
 }
 
 // enqueueKernel queues a peer's request for Accept, or rejects it if the queue is full or closed.
@@ -131,40 +98,6 @@ func kernelParams(c adapter.ConnectorConn, attr *verbs.QPAttr) Params {
 		RetryCount: p.Retries, RNRRetry: p.RNRRetries, FlowControl: p.FlowControl, SRQ: p.SRQ, AckTimeout: verbs.AckTimeout(attr.Timeout),
 		MTU: attr.PathMTU, TrafficClass: attr.AV.TrafficClass, FlowLabel: attr.AV.FlowLabel, HopLimit: attr.AV.HopLimit, SL: attr.AV.SL, PKey: 0xffff,
 	}
-}
-
-// closeKernel closes the listener and rejects all requests that Accept has not returned.
-func (l *listener) closeKernel() error {
-	l.m.mu.Lock()
-	if l.closed {
-		l.m.mu.Unlock()
-		return nil
-	}
-	delete(l.m.listeners, l.service)
-	var queued []*incomingRequest
-	for e := l.queue.Front(); e != nil; e = e.Next() {
-		queued = append(queued, e.Value.(*incomingRequest))
-	}
-	l.markClosed()
-	l.m.mu.Unlock()
-	for _, in := range queued {
-		_ = in.kernel.Reject(nil)
-	}
-	return l.stream.Close()
-}
-
-// rejectKernel rejects a request.
-func (in *incomingRequest) rejectKernel(private []byte) error {
-	if err := checkPrivateData(private, mad.REJPrivateLen); err != nil {
-		return err
-	}
-	in.l.m.mu.Lock()
-	err := in.claim()
-	in.l.m.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return in.kernel.Reject(private)
 }
 
 // acceptKernel accepts a request with qp.

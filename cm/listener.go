@@ -16,14 +16,14 @@ import (
 
 // A listener queues requests for Listener and UDListener until the application accepts them.
 type listener struct {
-	m       *Manager
-	service mad.ServiceID
-	addr    netip.AddrPort
-	queue   list.List     // of *incomingRequest, oldest first; like closed guarded by Manager.mu
-	wake    chan struct{} // capacity 1; holds a token if queue may have an element
-	done    chan struct{} // closed by markClosed
-	closed  bool
-	stream  adapter.StreamListener // with iWARP or of the kernel, or nil
+	m         *Manager
+	service   mad.ServiceID
+	addr      netip.AddrPort
+	queue     list.List     // of *incomingRequest, oldest first; like closed guarded by Manager.mu
+	wake      chan struct{} // capacity 1; holds a token if queue may have an element
+	done      chan struct{} // closed by markClosed
+	closed    bool
+	delegated adapter.StreamListener // of iWARP or of the kernel, or nil
 }
 
 // An incomingRequest is a peer's request from its arrival to its reply. The fields after id are
@@ -178,11 +178,8 @@ func (l *listener) dequeue() *incomingRequest {
 
 // close closes the listener and rejects all requests that Accept has not returned.
 func (l *listener) close() error {
-	if l.stream != nil {
-		if l.m.kernel != nil {
-			return l.closeKernel()
-		}
-		return l.closeStream()
+	if l.delegated != nil {
+		return l.closeDelegated()
 	}
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()

@@ -8,12 +8,9 @@ import (
 	"net/netip"
 	"syscall"
 
-	"github.com/softrnic/softrnic/cm/internal/protocol"
 	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/hostaddr"
-	"github.com/softrnic/softrnic/internal/vtime"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/mad"
 )
 
 // On a device with iWARP connections are set up by the request and reply of MPA on TCP ports, so that
@@ -27,26 +24,16 @@ const maxStreamPrivateData = 252
 // errNoStream is the cause of calls that iWARP does not have.
 var errNoStream = fmt.Errorf("%w: iWARP has connections of the device's own queue pairs of type RC only", verbs.ErrUnsupported)
 
-// newStreamManager creates the manager of a device with iWARP. It needs no goroutine.
+// newStreamManager creates the manager of a device with iWARP.
 func newStreamManager(dev verbs.Device, o Options, streams adapter.Streams) (*Manager, error) {
-	port, err := dev.QueryPort(1)
+	m, err := newDelegatedManager(dev, o)
 	if err != nil {
-		return nil, &Error{Op: "open manager", Err: err}
-	}
-	gid, err := dev.QueryGID(1, 0)
-	if err != nil {
-		return nil, &Error{Op: "open manager", Err: err}
+		return nil, err
 	}
 	if err := streams.AddManager(); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
 	}
-	m := &Manager{
-		dev: dev, options: o, port: port, limits: dev.QueryDevice(), streams: streams, openedAt: vtime.Now(), done: make(chan struct{}),
-		addr: netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort), machine: protocol.New(protocol.Config{Rand: o.Rand}),
-		handlers: make(map[uint32]eventHandler), listeners: make(map[mad.ServiceID]*listener), awaitingRTU: make(map[verbs.QP]uint32),
-		wake: func() {}, removeCounters: func() {},
-	}
-	close(m.done)
+	m.streams = streams
 	return m, nil
 }
 
@@ -66,15 +53,7 @@ func (m *Manager) addStreamHandler(h eventHandler) uint32 {
 
 // closeStreams is Close of a manager of streams.
 func (m *Manager) closeStreams() error {
-	m.mu.Lock()
-	var listeners []*listener
-	for _, l := range m.listeners {
-		listeners = append(listeners, l)
-	}
-	m.mu.Unlock()
-	for _, l := range listeners {
-		_ = l.close()
-	}
+	m.closeListeners()
 	m.mu.Lock()
 	var unanswered []*incomingRequest
 	for _, h := range m.handlers {
@@ -93,28 +72,13 @@ func (m *Manager) closeStreams() error {
 
 // listenStream starts a listener on a TCP port.
 func (m *Manager) listenStream(port uint16, o *ListenOptions) (*listener, error) {
-	l := &listener{m: m, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	l := newDelegatedListener(m)
 	inner, err := m.streams.Listen(port, func(r adapter.StreamRequest) { l.enqueueStream(r, o.Backlog) }, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		l.markClosed() // the device may have been closed
 	})
-	if err != nil {
-		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("%w: %w", ErrInUse, err)
-		}
-		return nil, m.listenError(port, err)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		inner.Close()
-		return nil, m.listenError(port, ErrClosed)
-	}
-	l.stream, l.addr = inner, inner.Addr()
-	l.service = mad.ServiceIDOf(o.PortSpace, l.addr.Port())
-	m.listeners[l.service] = l
-	return l, nil
+	return l.startDelegated(inner, err, port, o.PortSpace)
 }
 
 // enqueueStream queues a peer's request for Accept, or rejects it if the queue is full or closed.
@@ -139,46 +103,6 @@ func (l *listener) enqueueStream(r adapter.StreamRequest, backlog int) {
 	if full {
 		_ = r.Reject(nil)
 	}
-}
-
-// closeStream closes the listener and rejects all requests that Accept has not returned.
-func (l *listener) closeStream() error {
-	l.m.mu.Lock()
-	if l.closed {
-		l.m.mu.Unlock()
-		return nil
-	}
-	delete(l.m.listeners, l.service)
-	var queued []*incomingRequest
-	for e := l.queue.Front(); e != nil; e = e.Next() {
-		in := e.Value.(*incomingRequest)
-		delete(l.m.handlers, in.id)
-		queued = append(queued, in)
-	}
-	l.markClosed()
-	l.m.mu.Unlock()
-	for _, in := range queued {
-		_ = in.stream.Reject(nil)
-	}
-	return l.stream.Close()
-}
-
-// rejectStream rejects a request.
-func (in *incomingRequest) rejectStream(private []byte) error {
-	if err := checkPrivateData(private, maxStreamPrivateData); err != nil {
-		return err
-	}
-	m := in.l.m
-	m.mu.Lock()
-	err := in.claim()
-	if err == nil {
-		m.stream.rejected++
-	}
-	m.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return in.stream.Reject(private)
 }
 
 // acceptStream accepts a request with qp.
