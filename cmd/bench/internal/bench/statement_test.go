@@ -138,13 +138,13 @@ func TestRatioUnits(t *testing.T) {
 func TestNoise(t *testing.T) {
 	ctx := context.Background()
 	turn := 0
-	stub := func(context.Context) (float64, error) { // slow in half of the rounds
+	baseline := func(context.Context) (float64, error) { // slow in half of the rounds
 		turn++
 		return []float64{10, 25}[turn%2], nil
 	}
 	subject := func(context.Context) (float64, error) { return 4, nil }
 	for _, n := range []int{3, 4, 7, 9} {
-		v, err := measure.Alternate(ctx, n, stub, subject)
+		v, err := measure.Alternate(ctx, n, baseline, subject)
 		require.NoError(t, err)
 		rows := []Row{row("tcp", 8, v[0]...), row("openmpi", 8, 12), row("rdma", 8, v[1]...)}
 		for _, most := range []float64{0.5, 0.1} { // which would hold, and which would not
